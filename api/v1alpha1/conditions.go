@@ -1,0 +1,84 @@
+package v1alpha1
+
+// Condition types of a PerfRun.
+const (
+	// ConditionSucceeded is the verdict: True Succeeded; False Inconclusive or Error, with the cause as reason; Unknown while the run goes on.
+	ConditionSucceeded = "Succeeded"
+	// ConditionMetricsServer says whether metrics-server's figures could be put beside the exact ones. It does not affect the verdict.
+	ConditionMetricsServer = "MetricsServer"
+)
+
+// Reasons of the condition Succeeded while it is Unknown.
+const (
+	// ReasonQueued: runs created earlier are not finished.
+	ReasonQueued = "Queued"
+	// ReasonPreparing: pods or sidecars are not ready yet and nothing is known to be wrong.
+	ReasonPreparing = "Preparing"
+	// ReasonMeasuring: the load runs.
+	ReasonMeasuring = "Measuring"
+	// ReasonCollecting: the load has ended and the report is being read.
+	ReasonCollecting = "Collecting"
+)
+
+// Reasons of the condition Succeeded that name an obstacle. While Unknown it may still go away; with False the deadline has passed and the verdict is Error.
+const (
+	// ReasonInvalidSpec: the spec asks for something impossible that the API server could not see.
+	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonDaprNotInstalled: Dapr's CustomResourceDefinitions are missing.
+	ReasonDaprNotInstalled = "DaprNotInstalled"
+	// ReasonInjectorMissing: Dapr's sidecar injector is not registered or has no ready pod.
+	ReasonInjectorMissing = "InjectorMissing"
+	// ReasonSidecarNotInjected: a pod came up without Dapr's sidecar.
+	ReasonSidecarNotInjected = "SidecarNotInjected"
+	// ReasonUnschedulable: the scheduler finds no node for a pod.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonImagePull: an image cannot be pulled.
+	ReasonImagePull = "ImagePull"
+	// ReasonContainerFailing: a container does not start or crashes again and again.
+	ReasonContainerFailing = "ContainerFailing"
+	// ReasonPodsRefused: the API server refuses the run's pods (Pod Security, quota, an admission webhook).
+	ReasonPodsRefused = "PodsRefused"
+	// ReasonPodsNotReady: the pods run, but are not ready.
+	ReasonPodsNotReady = "PodsNotReady"
+	// ReasonNameTaken: an object with a name that the run needs belongs to someone else.
+	ReasonNameTaken = "NameTaken"
+	// ReasonLoadTesterUnreachable: the load tester's pod is ready but does not answer the operator.
+	ReasonLoadTesterUnreachable = "LoadTesterUnreachable"
+)
+
+// Reasons of the condition Succeeded when it is final.
+const (
+	// ReasonMeasured: measured under the declared conditions. True.
+	ReasonMeasured = "Measured"
+	// ReasonMTLSMismatch: the sidecars were seen to do the opposite of spec.mTLS. Error, before any load.
+	ReasonMTLSMismatch = "MTLSMismatch"
+	// ReasonLoadTesterLost: the load tester restarted or its pod went away; what it had measured is lost. Error.
+	ReasonLoadTesterLost = "LoadTesterLost"
+	// ReasonPathNotWorking: one of the two paths answered no request during warm-up. Error.
+	ReasonPathNotWorking = "PathNotWorking"
+	// ReasonMeasurementFailed: the load tester could not run the plan. Error.
+	ReasonMeasurementFailed = "MeasurementFailed"
+	// ReasonRateShortfall: an arm achieved less than 99% of the declared rate. Inconclusive.
+	ReasonRateShortfall = "RateShortfall"
+	// ReasonRequestErrors: more than 1% of an arm's requests failed. Inconclusive.
+	ReasonRequestErrors = "RequestErrors"
+	// ReasonRestarted: a container of the run restarted during the measurement. Inconclusive.
+	ReasonRestarted = "Restarted"
+	// ReasonWrongNodes: load tester and target ran on other nodes than spec.placement asks for. Inconclusive.
+	ReasonWrongNodes = "WrongNodes"
+	// ReasonSamplingMismatch: the sidecars sampled another fraction of requests than spec.sampling. Inconclusive.
+	ReasonSamplingMismatch = "SamplingMismatch"
+)
+
+// Reasons of the condition MetricsServer.
+const (
+	// ReasonAvailable: metrics-server answers.
+	ReasonAvailable = "Available"
+	// ReasonMetricsServerMissing: the API metrics.k8s.io is not served.
+	ReasonMetricsServerMissing = "MetricsServerMissing"
+)
+
+// Finished tells whether the phase is a verdict.
+func (p Phase) Finished() bool {
+	return p == PhaseSucceeded || p == PhaseInconclusive || p == PhaseError
+}

@@ -1,0 +1,60 @@
+package v1alpha1
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Defaults of a PerfRun. They repeat the published Dapr service invocation test (docs.dapr.io, "Service invocation performance"):
+// 1000 requests/s, 1 KB, sidecars limited to 0.5 vCPU, mTLS, sampling 0.1; its harness uses 16 connections for 1 minute.
+// Six pairs are the fewest for which a 95% interval of a median exists.
+const (
+	DefaultRPS          int32 = 1000
+	DefaultPayloadBytes int64 = 1024
+	DefaultDuration           = time.Minute
+	DefaultWarmup             = 10 * time.Second
+	DefaultConnections  int32 = 16
+	DefaultPairs        int32 = 6
+	DefaultSampling           = "0.1"
+	DefaultSidecarCPU         = "500m"
+)
+
+// EffectiveSettings resolves the defaults of a spec. It never changes the spec.
+func (s *PerfRunSpec) EffectiveSettings() Settings {
+	out := Settings{
+		RPS:          ptr.Deref(s.RPS, DefaultRPS),
+		PayloadBytes: s.Payload.bytes(),
+		Duration:     ptr.Deref(s.Duration, metav1.Duration{Duration: DefaultDuration}),
+		Connections:  s.Connections,
+		Pairs:        ptr.Deref(s.Pairs, DefaultPairs),
+		MTLS:         ptr.Deref(s.MTLS, true),
+		Sampling:     ptr.Deref(s.Sampling, DefaultSampling),
+		Placement:    ptr.Deref(s.Placement, PlacementDifferentNode),
+		SidecarCPU:   resource.MustParse(DefaultSidecarCPU),
+	}
+	if len(out.Connections) == 0 {
+		out.Connections = []int32{DefaultConnections}
+	}
+	out.Warmup = ptr.Deref(s.Warmup, metav1.Duration{Duration: min(DefaultWarmup, out.Duration.Duration)})
+	if s.Sidecar != nil {
+		out.SidecarCPU = ptr.Deref(s.Sidecar.CPU, out.SidecarCPU)
+		out.SidecarMemory = ptr.Deref(s.Sidecar.Memory, out.SidecarMemory)
+	}
+	return out
+}
+
+func (p *Payload) bytes() int64 {
+	switch {
+	case p == nil:
+		return DefaultPayloadBytes
+	case p.Body != nil:
+		return int64(len(*p.Body))
+	case p.Size != nil:
+		return p.Size.Value()
+	default:
+		return DefaultPayloadBytes
+	}
+}

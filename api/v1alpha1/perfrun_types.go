@@ -1,0 +1,255 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Scenario names the path that is measured.
+//
+// +kubebuilder:validation:Enum=Invocation
+type Scenario string
+
+// ScenarioInvocation is Dapr service invocation: HTTP from the load tester to its sidecar, and HTTP from the target's sidecar to the target.
+const ScenarioInvocation Scenario = "Invocation"
+
+// Placement says on which nodes the load tester and the target run.
+//
+// +kubebuilder:validation:Enum=DifferentNode;SameNode;Any
+type Placement string
+
+// The placements.
+const (
+	// PlacementDifferentNode puts load tester and target on two nodes, as the published tests do. The default.
+	PlacementDifferentNode Placement = "DifferentNode"
+	// PlacementSameNode puts both on one node, so that no network lies between them.
+	PlacementSameNode Placement = "SameNode"
+	// PlacementAny leaves it to the scheduler.
+	PlacementAny Placement = "Any"
+)
+
+// Cleanup says when the objects that a run created are deleted after it has finished.
+//
+// +kubebuilder:validation:Enum=Always;OnSuccess;Never
+type Cleanup string
+
+// The choices of clean-up. Whatever is left goes with the PerfRun, by owner references.
+const (
+	// CleanupAlways deletes them whatever the verdict. The default.
+	CleanupAlways Cleanup = "Always"
+	// CleanupOnSuccess keeps them for a look unless the run Succeeded.
+	CleanupOnSuccess Cleanup = "OnSuccess"
+	// CleanupNever keeps them, idle, until the PerfRun is deleted.
+	CleanupNever Cleanup = "Never"
+)
+
+// PerfRunSpec is what to measure. Every field but scenario has a default that repeats the published Dapr service invocation test;
+// the values in force are echoed in status.settings. What is measured cannot be changed afterwards: create another PerfRun.
+//
+// The rules on change stand here and not on the fields, because a field's own rule is not run when the field is added or removed.
+//
+// +kubebuilder:validation:XValidation:rule="self.scenario == oldSelf.scenario",fieldPath=".scenario",message="scenario cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="self.?rps == oldSelf.?rps",fieldPath=".rps",message="rps cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="self.?payload == oldSelf.?payload",fieldPath=".payload",message="payload cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="self.?duration == oldSelf.?duration",fieldPath=".duration",message="duration cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="self.?warmup == oldSelf.?warmup",fieldPath=".warmup",message="warmup cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="self.?connections == oldSelf.?connections",fieldPath=".connections",message="connections cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="self.?pairs == oldSelf.?pairs",fieldPath=".pairs",message="pairs cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="self.?mTLS == oldSelf.?mTLS",fieldPath=".mTLS",message="mTLS cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="self.?sampling == oldSelf.?sampling",fieldPath=".sampling",message="sampling cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="self.?placement == oldSelf.?placement",fieldPath=".placement",message="placement cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="self.?sidecar == oldSelf.?sidecar",fieldPath=".sidecar",message="sidecar cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="self.?loadTester == oldSelf.?loadTester",fieldPath=".loadTester",message="loadTester cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="self.?target == oldSelf.?target",fieldPath=".target",message="target cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule=`!has(self.warmup) || !self.warmup.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || !self.?duration.orValue('1m').matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.warmup) <= duration(self.?duration.orValue('1m'))`,fieldPath=".warmup",message="warmup must not be longer than duration (default 1m)"
+// +kubebuilder:validation:XValidation:rule=`!self.?duration.orValue('1m').matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.?duration.orValue('1m')) >= duration(string(self.?pairs.orValue(6)) + 's')`,fieldPath=".duration",message="duration must be at least 1s for each of the pairs (default 6)"
+type PerfRunSpec struct {
+	// scenario is the path that is measured. Invocation: service invocation, HTTP to HTTP.
+	// +required
+	Scenario Scenario `json:"scenario"`
+
+	// rps is the rate of requests per second, held by every block of both arms. Default 1000.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000
+	RPS *int32 `json:"rps,omitempty"`
+
+	// payload is the body of each request; the target sends it back. Default 1Ki of text.
+	// +optional
+	Payload *Payload `json:"payload,omitempty"`
+
+	// duration is the measured time of each arm at each point, split evenly between the pairs of blocks;
+	// from 2s to 24h, and at least 1s for each pair. Default 1m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') && duration(self) >= duration('2s') && duration(self) <= duration('24h')`,message="duration must be between 2s and 24h, such as 30s, 1m or 1m30s"
+	Duration *metav1.Duration `json:"duration,omitempty"`
+
+	// warmup is how long each arm is driven with the same load before its point is measured; its requests are discarded.
+	// From 0s (only one request per connection) to 1h, and not longer than duration. Default 10s, or the duration where that is shorter.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') && duration(self) <= duration('1h')`,message="warmup must be between 0s and 1h, such as 10s"
+	Warmup *metav1.Duration `json:"warmup,omitempty"`
+
+	// connections lists the numbers of client connections to measure at: one point each, measured one after the other. Default [16].
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:Minimum=1
+	// +kubebuilder:validation:items:Maximum=4096
+	Connections []int32 `json:"connections,omitempty"`
+
+	// pairs is the number of pairs of blocks (one of each arm, order alternating) that each point is split into. Default 6.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=60
+	Pairs *int32 `json:"pairs,omitempty"`
+
+	// mTLS declares whether the two sidecars speak mutual TLS to each other. perfrun does not change the cluster's setting:
+	// it looks at the wire before the load, and ends the run with Error where it finds the other. Default true.
+	// +optional
+	MTLS *bool `json:"mTLS,omitempty"`
+
+	// sampling is the fraction of requests that the sidecars trace, a decimal from 0 to 1. Default "0.1".
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(0(\.\d+)?|1(\.0+)?)$')`,message="sampling must be a decimal between 0 and 1 in quotes, such as \"0.1\""
+	Sampling *string `json:"sampling,omitempty"`
+
+	// placement says on which nodes the load tester and the target run. Default DifferentNode.
+	// +optional
+	Placement *Placement `json:"placement,omitempty"`
+
+	// sidecar configures the Dapr sidecars of the load tester and the target alike.
+	// +optional
+	Sidecar *SidecarSettings `json:"sidecar,omitempty"`
+
+	// loadTester configures the pod that sends the load.
+	// +optional
+	LoadTester *PodSettings `json:"loadTester,omitempty"`
+
+	// target configures the pod that receives the load.
+	// +optional
+	Target *PodSettings `json:"target,omitempty"`
+
+	// cleanup says when the objects that the run created are deleted after it has finished. May be changed at any time. Default Always.
+	// +optional
+	Cleanup *Cleanup `json:"cleanup,omitempty"`
+}
+
+// Payload is the body of each request: so many bytes of text, or a body given in full.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.size) != has(self.body)",message="payload takes exactly one of size and body"
+type Payload struct {
+	// size is the number of bytes of generated text, from 0 to 1Mi.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isInteger() && quantity(string(self)).asInteger() >= 0 && quantity(string(self)).asInteger() <= 1048576",message="payload.size must be a number of bytes between 0 and 1Mi, such as 1Ki or 512"
+	Size *resource.Quantity `json:"size,omitempty"`
+
+	// body is the whole body, at most 16384 characters.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16384
+	Body *string `json:"body,omitempty"`
+}
+
+// SidecarSettings configures the Dapr sidecars, by the annotations that Dapr's injector reads.
+type SidecarSettings struct {
+	// cpu is each sidecar's CPU limit; "0" sets none. Default 500m, as published.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).sign() >= 0",message="sidecar.cpu must be a number of CPUs, 0 or more, such as 500m or 1"
+	CPU *resource.Quantity `json:"cpu,omitempty"`
+
+	// memory is each sidecar's memory limit; unset or "0" sets none.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).sign() >= 0",message="sidecar.memory must be a number of bytes, 0 or more, such as 256Mi"
+	Memory *resource.Quantity `json:"memory,omitempty"`
+
+	// image is the sidecar's image. Unset: the one that the cluster's Dapr injects.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Image *string `json:"image,omitempty"`
+
+	// logLevel is the sidecar's log level. Unset: Dapr's default, info.
+	// +optional
+	// +kubebuilder:validation:Enum=debug;info;warn;error
+	LogLevel *string `json:"logLevel,omitempty"`
+}
+
+// PodSettings configures one of the run's two pods.
+type PodSettings struct {
+	// resources of the main container. Unset: no requests and no limits, so that only the sidecars are held back.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// nodeSelector limits the nodes that the pod may run on.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// tolerations let the pod run on tainted nodes.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// imagePullSecrets name Secrets in the PerfRun's namespace for pulling perfrun's image.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
+}
+
+// PerfRun measures what Dapr costs on this cluster: the latency that its sidecars add to a path, and the CPU and memory
+// that each part of Dapr takes while the load runs.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=pr,categories=all
+// +kubebuilder:printcolumn:name="Scenario",type=string,JSONPath=`.spec.scenario`
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Done",type=string,JSONPath=`.status.progress.display`
+// +kubebuilder:printcolumn:name="RPS",type=string,JSONPath=`.status.results[0].dapr.achievedRPS`
+// +kubebuilder:printcolumn:name="P90",type=string,JSONPath=`.status.results[0].dapr.latency.p90`
+// +kubebuilder:printcolumn:name="P99",type=string,JSONPath=`.status.results[0].dapr.latency.p99`
+// +kubebuilder:printcolumn:name="Added P90",type=string,JSONPath=`.status.results[0].added.p90.value`
+// +kubebuilder:printcolumn:name="Added P99",type=string,JSONPath=`.status.results[0].added.p99.value`
+// +kubebuilder:printcolumn:name="Sidecar CPU",type=string,JSONPath=`.status.summary.sidecarCPU`
+// +kubebuilder:printcolumn:name="Sidecar Memory",type=string,JSONPath=`.status.summary.sidecarMemory`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Succeeded")].message`
+type PerfRun struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is what to measure.
+	// +required
+	Spec PerfRunSpec `json:"spec"`
+
+	// status is what has been measured so far. Written by perfrun alone.
+	// +optional
+	Status PerfRunStatus `json:"status,omitempty"`
+}
+
+// PerfRunList is a list of PerfRuns.
+//
+// +kubebuilder:object:root=true
+type PerfRunList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []PerfRun `json:"items"`
+}
