@@ -1,0 +1,157 @@
+# `make help` lists the targets. Everything that is made goes under .local/.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules
+.DELETE_ON_ERROR:
+
+LOCAL := $(CURDIR)/.local
+BIN := $(LOCAL)/bin
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# The image that docker-build builds and deploy installs.
+IMG ?= perfrun:latest
+# Where the generated files go; verify puts them beside the checkout's own to compare the two.
+OUT ?= .
+# More arguments for `go test`, such as TESTFLAGS='-run Latency -v'.
+TESTFLAGS ?=
+
+CONTROLLER_GEN := $(BIN)/controller-gen
+CRD_REF_DOCS := $(BIN)/crd-ref-docs
+GOLANGCI_LINT := $(BIN)/golangci-lint
+LOCALCLUSTER := $(BIN)/localcluster
+
+# KUBECONFIG and KUBECTL choose another cluster and another kubectl for install, deploy and their opposites.
+# demo and e2e always use the local cluster, whatever the shell has exported.
+KUBECTL ?= $(BIN)/kubectl
+LOCAL_KUBECONFIG := $(LOCAL)/kubeconfig
+export KUBECONFIG ?= $(LOCAL_KUBECONFIG)
+
+##@ General
+
+.PHONY: help
+help: ## List the targets.
+	@awk 'BEGIN {FS = ":.*## "; printf "Usage: make TARGET\n"} \
+		/^##@/ {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: ## From a fresh clone to a printed result: cluster, Dapr, operator, the sample run. Safe to type again.
+	@hack/demo.sh
+
+.PHONY: clean
+clean: cluster-down ## Stop the local cluster and delete everything that was made here (.local/).
+	rm -rf $(LOCAL)
+
+##@ Development
+
+.PHONY: generate
+generate: $(CONTROLLER_GEN) ## Write the deep copy functions of api/.
+	@mkdir -p $(OUT)/api/v1alpha1
+	$(CONTROLLER_GEN) object paths=./api/... output:object:dir=$(OUT)/api/v1alpha1
+
+.PHONY: manifests
+manifests: $(CONTROLLER_GEN) ## Write the CustomResourceDefinition and the manager's RBAC from the markers in api/ and controllers/.
+	$(CONTROLLER_GEN) crd paths=./api/... output:crd:dir=$(OUT)/config/crd/bases
+	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... output:rbac:dir=$(OUT)/config/rbac
+
+.PHONY: docs
+docs: $(CRD_REF_DOCS) ## Write docs/api.md from the comments in api/.
+	@mkdir -p $(OUT)/docs
+	$(CRD_REF_DOCS) --source-path=api --config=hack/api-docs/config.yaml --templates-dir=hack/api-docs/templates \
+		--renderer=markdown --log-level=ERROR --output-path=$(OUT)/docs/api.md
+
+.PHONY: fmt
+fmt: ## Format the Go files.
+	gofmt -w $$(git ls-files --cached --others --exclude-standard '*.go')
+
+.PHONY: vet
+vet: ## Run go vet.
+	go vet ./...
+
+.PHONY: lint
+lint: $(GOLANGCI_LINT) ## Run golangci-lint, with the rules on who may import whom.
+	$(GOLANGCI_LINT) run ./...
+
+.PHONY: verify
+verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Fail unless generated files, go.mod files and formatting are as they should be.
+	@hack/verify.sh
+
+.PHONY: test
+test: ## Run the unit tests and the suites against a real API server.
+	@assets=$$(hack/envtest-assets.sh); \
+	echo "KUBEBUILDER_ASSETS=$$assets"; \
+	KUBEBUILDER_ASSETS=$$assets go test $(TESTFLAGS) $$(go list ./... | grep -v /test/e2e)
+
+.PHONY: e2e
+e2e: cluster-up ## Run the end-to-end suite on the local cluster, with the operator built from this checkout.
+	@hack/deploy-local.sh
+	KUBECONFIG=$(LOCAL_KUBECONFIG) PATH=$(BIN):$$PATH go test ./test/e2e -count=1 -timeout=60m -v -ginkgo.v $(TESTFLAGS)
+
+##@ Build
+
+.PHONY: build
+build: ## Build the binary for this machine: .local/bin/perfrun.
+	CGO_ENABLED=0 go build -trimpath -ldflags='-s -w -X main.version=$(VERSION)' -o $(BIN)/perfrun .
+
+.PHONY: image
+image: build $(LOCALCLUSTER) ## Build the image without a container engine and load it into the local cluster.
+	@hack/image.sh
+
+.PHONY: docker-build
+docker-build: ## Build the image IMG with a container engine.
+	docker build --build-arg VERSION=$(VERSION) --tag $(IMG) .
+
+##@ Deployment (to the cluster of KUBECONFIG, or else the local one)
+
+.PHONY: install
+install: ## Install the CustomResourceDefinition.
+	$(KUBECTL) apply --server-side -k config/crd
+
+.PHONY: uninstall
+uninstall: ## Delete the CustomResourceDefinition, and with it every PerfRun.
+	$(KUBECTL) delete --ignore-not-found -k config/crd
+
+.PHONY: deploy
+deploy: ## Install the operator with the image IMG and wait until it runs.
+	@IMG=$(IMG) KUBECTL=$(KUBECTL) hack/deploy.sh
+
+.PHONY: undeploy
+undeploy: ## Delete the operator, the CustomResourceDefinition and every PerfRun.
+	$(KUBECTL) delete --ignore-not-found -k config/default
+
+##@ Local cluster
+
+.PHONY: cluster-up
+cluster-up: $(LOCALCLUSTER) ## Build and start a Kubernetes cluster with Dapr on this machine, or go on from what is there.
+	@$(LOCALCLUSTER) up
+
+.PHONY: cluster-down
+cluster-down: $(LOCALCLUSTER) ## Stop the local cluster and leave nothing of it behind but what was built.
+	@$(LOCALCLUSTER) down
+
+.PHONY: cluster-status
+cluster-status: $(LOCALCLUSTER) ## Say how the local cluster is.
+	@$(LOCALCLUSTER) status
+
+.PHONY: kubeconfig
+kubeconfig: ## Print the path of the local cluster's kubeconfig.
+	@echo $(LOCAL_KUBECONFIG)
+
+# Tools are built from pinned modules of their own, again when a pin changes.
+TOOLS := hack/tools/go.mod hack/tools/go.sum
+
+$(CONTROLLER_GEN): $(TOOLS)
+	go -C hack/tools build -o $@ sigs.k8s.io/controller-tools/cmd/controller-gen
+
+$(CRD_REF_DOCS): $(TOOLS)
+	go -C hack/tools build -o $@ github.com/elastic/crd-ref-docs
+
+$(GOLANGCI_LINT): hack/tools/lint/go.mod hack/tools/lint/go.sum
+	@echo "building golangci-lint; about 3 minutes the first time"
+	go -C hack/tools/lint build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+# Always asked for: go build knows best whether its sources changed, and says so within a second.
+.PHONY: $(LOCALCLUSTER)
+$(LOCALCLUSTER):
+	@go -C hack/cluster build -o $@ .
