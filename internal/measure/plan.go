@@ -1,0 +1,147 @@
+// Package measure is the contract between the operator and the load tester: the plan that one posts, the progress and the
+// report that the other answers with, the tokens that prove who asks, and the client. It knows nothing of Kubernetes.
+package measure
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// Version of the contract. Operator and load tester come from one image, so the two differ only while an upgrade is under way;
+// a load tester refuses a plan of another version.
+const Version = 1
+
+// Arm is one way to reach the target.
+type Arm string
+
+// The arms.
+const (
+	// Baseline goes straight to the target.
+	Baseline Arm = "Baseline"
+	// Dapr goes through the caller's and the target's sidecar.
+	Dapr Arm = "Dapr"
+)
+
+// Plan is one attempt at a measurement: everything that the load tester needs to run it by itself.
+type Plan struct {
+	// Version of the contract.
+	Version int `json:"version"`
+	// Run is the UID of the PerfRun. A load tester serves the run that it was started for and no other.
+	Run string `json:"run"`
+	// Attempt identifies this attempt. Posting the same attempt again changes nothing.
+	Attempt string `json:"attempt"`
+	// Instance is the load tester process that the attempt was recorded for (Info.Instance). Another process refuses it,
+	// since a restart in between may mean that load was already sent.
+	Instance string `json:"instance"`
+	// RPS is the rate of requests per second within each block.
+	RPS float64 `json:"rps"`
+	// Body of every request. Sent as POST.
+	Body []byte `json:"body"`
+	// ContentType of the body.
+	ContentType string `json:"contentType"`
+	// RequestTimeout after which a request counts as failed with code -1.
+	RequestTimeout time.Duration `json:"requestTimeout"`
+	// URLs that the arms' requests go to.
+	URLs map[Arm]string `json:"urls"`
+	// Blocks in the order in which they run.
+	Blocks []Block `json:"blocks"`
+	// Counters that are read at both ends of each measured block.
+	Counters []Counter `json:"counters"`
+	// SidecarMetadataURL is the caller's sidecar's metadata, read once for its version.
+	SidecarMetadataURL string `json:"sidecarMetadataURL"`
+	// MTLSProbe is the host:port of the target's sidecar's internal server, which is asked for a TLS handshake before any load.
+	MTLSProbe string `json:"mtlsProbe"`
+	// RequireMTLS is what the probe must find, or the attempt fails before any load.
+	RequireMTLS bool `json:"requireMTLS"`
+}
+
+// Block is one contiguous interval of load of one arm at one point.
+type Block struct {
+	// Point is the index of the point in the sweep.
+	Point int `json:"point"`
+	// Connections that requests are spread over, each with one request in flight.
+	Connections int `json:"connections"`
+	// Arm that is driven.
+	Arm Arm `json:"arm"`
+	// Pair is the index of the pair within the point; -1 in a warm-up.
+	Pair int `json:"pair"`
+	// Duration of the load.
+	Duration time.Duration `json:"duration"`
+	// Warmup blocks are run and discarded.
+	Warmup bool `json:"warmup,omitempty"`
+}
+
+// Source says how a counter is read.
+type Source string
+
+// The sources.
+const (
+	// SourceLocalProc is /proc of the load tester's own pod.
+	SourceLocalProc Source = "localProc"
+	// SourceRemoteProc is /proc of another pod of the run, served by its target (target.UsagePath).
+	SourceRemoteProc Source = "remoteProc"
+	// SourcePrometheus is a process's own metrics in Prometheus text format.
+	SourcePrometheus Source = "prometheus"
+)
+
+// Counter is one place to read cumulative CPU and present memory from.
+type Counter struct {
+	// Component whose process is read; for the proc sources, the component that is not the sidecar.
+	Component string `json:"component"`
+	// Sidecar is the component name of the Dapr sidecar in the same pod; the proc sources only.
+	Sidecar string `json:"sidecar,omitempty"`
+	// Pod that the component runs in.
+	Pod string `json:"pod"`
+	// Source to read.
+	Source Source `json:"source"`
+	// URL to read it from; not for SourceLocalProc.
+	URL string `json:"url,omitempty"`
+}
+
+// LoadTime is how long the blocks of the plan take, warm-ups included, gaps between them not.
+func (p *Plan) LoadTime() time.Duration {
+	var d time.Duration
+	for _, b := range p.Blocks {
+		d += b.Duration
+	}
+	return d
+}
+
+// Requests is the number of requests that a block of duration d sends at rate rps: never fewer than one.
+func Requests(rps float64, d time.Duration) int64 { return max(1, int64(rps*d.Seconds()+0.5)) }
+
+// Validate tells what is wrong with a plan. All faults at once.
+func (p *Plan) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(p.Version == Version, "version %d: this load tester speaks version %d", p.Version, Version)
+	check(p.Run != "" && p.Attempt != "" && p.Instance != "", "run, attempt and instance must be set")
+	check(p.RPS > 0 && p.RPS <= 100000, "rps %g: must be above 0 and at most 100000", p.RPS)
+	check(len(p.Body) <= 1<<20, "body of %d bytes: at most 1 MiB", len(p.Body))
+	check(p.RequestTimeout > 0 && p.RequestTimeout <= time.Minute, "requestTimeout %s: must be above 0 and at most 1m", p.RequestTimeout)
+	check(len(p.Blocks) > 0 && len(p.Blocks) <= 4096, "%d blocks: must be between 1 and 4096", len(p.Blocks))
+	for i, b := range p.Blocks {
+		check(b.Connections >= 1 && b.Connections <= 4096, "block %d: %d connections: must be between 1 and 4096", i, b.Connections)
+		check(b.Duration >= 0 && b.Duration <= 24*time.Hour && (b.Warmup || b.Duration > 0), "block %d: duration %s: must be above 0 and at most 24h", i, b.Duration)
+		check(b.Arm == Baseline || b.Arm == Dapr, "block %d: arm %q: must be Baseline or Dapr", i, b.Arm)
+		// Fortio lowers the number of connections silently when there are fewer than two requests for each.
+		check(b.Warmup || Requests(p.RPS, b.Duration) >= 2*int64(b.Connections),
+			"block %d: %d requests over %d connections: at least two for each connection are needed", i, Requests(p.RPS, b.Duration), b.Connections)
+		check(isHTTP(p.URLs[b.Arm]), "url of arm %s %q: must be http://host...", b.Arm, p.URLs[b.Arm])
+	}
+	for i, c := range p.Counters {
+		check(c.Source == SourceLocalProc || isHTTP(c.URL), "counter %d: url %q: must be http://host...", i, c.URL)
+	}
+	return errors.Join(errs...)
+}
+
+func isHTTP(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.Scheme == "http" && u.Host != ""
+}

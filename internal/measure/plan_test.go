@@ -1,0 +1,58 @@
+package measure
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func validPlan() Plan {
+	return Plan{
+		Version: Version, Run: "r", Attempt: "a", Instance: "i", RPS: 100, Body: []byte("{}"), ContentType: "application/json",
+		RequestTimeout: time.Second,
+		URLs:           map[Arm]string{Baseline: "http://target:8080/echo", Dapr: "http://127.0.0.1:3500/v1.0/invoke/t/method/echo"},
+		Blocks: []Block{
+			{Connections: 4, Arm: Baseline, Pair: -1, Warmup: true},
+			{Connections: 4, Arm: Baseline, Duration: time.Second},
+			{Connections: 4, Arm: Dapr, Duration: 2 * time.Second},
+		},
+		Counters: []Counter{{Component: "app", Source: SourceRemoteProc, URL: "http://target:8081/usage"}},
+	}
+}
+
+func TestValidate(t *testing.T) {
+	tests := map[string]struct {
+		change func(*Plan)
+		says   string
+	}{
+		"valid":                {func(*Plan) {}, ""},
+		"another version":      {func(p *Plan) { p.Version = 2 }, "version 2"},
+		"no attempt":           {func(p *Plan) { p.Attempt = "" }, "attempt"},
+		"rps zero":             {func(p *Plan) { p.RPS = 0 }, "rps 0"},
+		"no timeout":           {func(p *Plan) { p.RequestTimeout = 0 }, "requestTimeout"},
+		"no blocks":            {func(p *Plan) { p.Blocks = nil }, "0 blocks"},
+		"no connections":       {func(p *Plan) { p.Blocks[1].Connections = 0 }, "0 connections"},
+		"measured zero":        {func(p *Plan) { p.Blocks[1].Duration = 0 }, "duration 0s"},
+		"few requests":         {func(p *Plan) { p.Blocks[1].Connections = 51 }, "at least two"},
+		"arm":                  {func(p *Plan) { p.Blocks[1].Arm = "Other" }, "arm"},
+		"url":                  {func(p *Plan) { p.URLs[Dapr] = "localhost:3500" }, "url of arm Dapr"},
+		"counter without url":  {func(p *Plan) { p.Counters[0].URL = "" }, "counter 0"},
+		"body of over one MiB": {func(p *Plan) { p.Body = make([]byte, 1<<20+1) }, "body"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := validPlan()
+			tc.change(&p)
+			err := p.Validate()
+			if (err == nil) != (tc.says == "") || (err != nil && !strings.Contains(err.Error(), tc.says)) {
+				t.Errorf("got %v, want %q", err, tc.says)
+			}
+		})
+	}
+}
+
+func TestLoadTime(t *testing.T) {
+	if p := validPlan(); p.LoadTime() != 3*time.Second {
+		t.Errorf("got %s", p.LoadTime())
+	}
+}

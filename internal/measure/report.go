@@ -1,0 +1,134 @@
+package measure
+
+import "time"
+
+// State of an attempt.
+type State string
+
+// The states of an attempt. Done, Failed and Stopped are final.
+const (
+	Running State = "Running"
+	Done    State = "Done"
+	Failed  State = "Failed"
+	Stopped State = "Stopped"
+)
+
+// Info identifies a load tester process.
+type Info struct {
+	// Version of the contract that it speaks.
+	Version int `json:"version"`
+	// Run that it was started for.
+	Run string `json:"run"`
+	// Instance is drawn afresh by each process.
+	Instance string `json:"instance"`
+}
+
+// Failure causes: why an attempt ended in Failed.
+const (
+	// CauseMTLS: the probe found the opposite of RequireMTLS.
+	CauseMTLS = "MTLS"
+	// CausePath: a warm-up or the priming requests of a block got no good answer at all.
+	CausePath = "Path"
+	// CauseInternal: anything else.
+	CauseInternal = "Internal"
+)
+
+// Progress of an attempt.
+type Progress struct {
+	Run     string `json:"run"`
+	Attempt string `json:"attempt"`
+	State   State  `json:"state"`
+	// Cause and Message tell why State is Failed.
+	Cause   string `json:"cause,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Current is the index in Plan.Blocks of the block under way; len(Plan.Blocks) when there is none left.
+	Current int `json:"current"`
+	// MeasuredDone and Measured count the blocks that are not warm-ups.
+	MeasuredDone int `json:"measuredDone"`
+	Measured     int `json:"measured"`
+	// Elapsed is the load's time that has passed, at most LoadTime.
+	Elapsed  time.Duration `json:"elapsed"`
+	LoadTime time.Duration `json:"loadTime"`
+}
+
+// Report is all that an attempt has recorded.
+type Report struct {
+	Version  int           `json:"version"`
+	Run      string        `json:"run"`
+	Attempt  string        `json:"attempt"`
+	RPS      float64       `json:"rps"`
+	Observed Observed      `json:"observed"`
+	Blocks   []BlockReport `json:"blocks"`
+	// Usage holds one series for each component, pod and source.
+	Usage []Series `json:"usage"`
+	// Windows are metrics-server's figures that the operator posted while the attempt ran.
+	Windows []Window `json:"windows,omitempty"`
+}
+
+// Observed is what the load tester saw of the environment.
+type Observed struct {
+	// DaprVersion that the caller's sidecar reports; empty if it does not say.
+	DaprVersion string `json:"daprVersion,omitempty"`
+	// MTLS: whether the target's sidecar speaks TLS to other sidecars.
+	MTLS bool `json:"mtls"`
+	// Traced and Sampled count the requests that reached the target with a trace context, and those of them marked as sampled,
+	// over the measured blocks of the Dapr arm.
+	Traced  int64 `json:"traced"`
+	Sampled int64 `json:"sampled"`
+}
+
+// BlockReport is what one block of the plan recorded. Warm-ups are in no report.
+type BlockReport struct {
+	Block
+	// Start and End of the load: from the first request's due time to the last answer.
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+	// Planned requests; Planned = Succeeded + errors + Skipped.
+	Planned int64 `json:"planned"`
+	// Succeeded requests: a whole 2xx answer.
+	Succeeded int64 `json:"succeeded"`
+	// Errors by HTTP status; -1 for no answer.
+	Errors map[int]int64 `json:"errors,omitempty"`
+	// Skipped requests were never sent: the block ran into its deadline.
+	Skipped int64 `json:"skipped,omitempty"`
+	// Response and Service are HDR histograms (V2 encoding, compressed) of the successful requests, in microseconds:
+	// from the due time, and from the actual send.
+	Response []byte `json:"response"`
+	Service  []byte `json:"service"`
+}
+
+// Series is the usage of one component's pod by one source, readings in order of time.
+type Series struct {
+	Component string `json:"component"`
+	Pod       string `json:"pod"`
+	Source    Source `json:"source"`
+	// Readings during the measured blocks; the first and last of each block are at its ends.
+	Readings []Reading `json:"readings"`
+	// Error is the last failure to read, if any.
+	Error string `json:"error,omitempty"`
+}
+
+// Reading is one look at a component.
+type Reading struct {
+	// Block is the index in Report.Blocks of the block that it belongs to.
+	Block int       `json:"block"`
+	Time  time.Time `json:"time"`
+	// CPUSeconds used since the process (or the oldest of the container's processes) started.
+	CPUSeconds float64 `json:"cpuSeconds"`
+	// Resident memory in bytes.
+	Resident int64 `json:"resident"`
+	// Anonymous memory in bytes; 0 where the source does not tell.
+	Anonymous int64 `json:"anonymous,omitempty"`
+}
+
+// Window is one figure of metrics-server: the mean CPU of a container over [End-Length, End] and its memory at End.
+type Window struct {
+	Component string        `json:"component"`
+	Pod       string        `json:"pod"`
+	End       time.Time     `json:"end"`
+	Length    time.Duration `json:"length"`
+	// CPU in vCPU.
+	CPU float64 `json:"cpu"`
+	// WorkingSet in bytes.
+	WorkingSet int64 `json:"workingSet"`
+}

@@ -1,0 +1,63 @@
+package measure
+
+// The load tester's HTTP contract. Every call but GET /healthz needs "Authorization: Bearer TOKEN" (see Signer).
+//
+//	GET    /healthz                 200 once it serves; no token
+//	GET    /v1/info                 Info
+//	POST   /v1/runs                 Plan -> 201 Progress; 200 Progress if this attempt is known already;
+//	                                409 if another attempt was posted before, or if Instance is another process's; 400 with the faults
+//	GET    /v1/runs/ATTEMPT         Progress; 404 if unknown
+//	POST   /v1/runs/ATTEMPT/windows []Window, added to the report, duplicates (component, pod, end) ignored -> 204
+//	GET    /v1/runs/ATTEMPT/report  Report once Done; 409 before
+//	DELETE /v1/runs/ATTEMPT         stops the load within a request's timeout, what was recorded is void -> 204
+//
+// Errors are JSON: {"error": "sentence"}.
+const (
+	PathHealth = "/healthz"
+	PathInfo   = "/v1/info"
+	PathRuns   = "/v1/runs"
+)
+
+// Sizes that the load tester accepts in a request's body.
+const (
+	// MaxPlanBytes: 4096 blocks and a base64 body of 1 MiB fit well.
+	MaxPlanBytes = 4 << 20
+	// MaxWindowsBytes holds thousands of windows.
+	MaxWindowsBytes = 1 << 20
+)
+
+// LoadTesterPort is where the load tester serves its contract.
+const LoadTesterPort = 8080
+
+// The target's ports and paths.
+const (
+	// TargetPort is the application: it answers every request with its own body.
+	TargetPort = 8080
+	// TargetUsagePort serves what the load tester reads, apart from the measured path.
+	TargetUsagePort = 8081
+	// TargetUsagePath answers with PodUsage: the processes of the target's pod.
+	TargetUsagePath = "/usage"
+	// TargetPath is the application's path; through Dapr it is the method.
+	TargetPath = "/echo"
+)
+
+// PodUsage is what a pod's processes have used, as read from /proc in the pod, containers told apart by their cgroup.
+type PodUsage struct {
+	// App is the sum over all processes that are neither the sandbox's nor the Dapr sidecar's.
+	App Usage `json:"app"`
+	// Sidecar is the Dapr sidecar; nil if the pod has none.
+	Sidecar *Usage `json:"sidecar,omitempty"`
+	// Traced and Sampled count the requests with a trace context that the application has received, and those marked as sampled.
+	Traced  int64 `json:"traced"`
+	Sampled int64 `json:"sampled"`
+}
+
+// Usage is the cumulative CPU and the present memory of one container or process.
+type Usage struct {
+	// CPUSeconds is user and system time.
+	CPUSeconds float64 `json:"cpuSeconds"`
+	// Resident memory in bytes.
+	Resident int64 `json:"resident"`
+	// Anonymous memory in bytes, 0 if unknown.
+	Anonymous int64 `json:"anonymous,omitempty"`
+}
