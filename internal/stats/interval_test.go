@@ -1,0 +1,106 @@
+package stats
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestMedian(t *testing.T) {
+	tests := map[string]struct {
+		values []float64
+		want   float64
+	}{
+		"one":           {[]float64{3}, 3},
+		"odd":           {[]float64{5, 1, 3}, 3},
+		"even":          {[]float64{4, 1, 3, 2}, 2.5},
+		"negative":      {[]float64{-4, -1, -3}, -3},
+		"large, no inf": {[]float64{math.MaxFloat64, math.MaxFloat64}, math.MaxFloat64},
+	}
+	for name, tc := range tests {
+		before := slices.Clone(tc.values)
+		if got := Median(tc.values); got != tc.want {
+			t.Errorf("%s: got %g, want %g", name, got, tc.want)
+		}
+		if !slices.Equal(before, tc.values) {
+			t.Errorf("%s: the argument was changed", name)
+		}
+	}
+	if got := Median(nil); !math.IsNaN(got) {
+		t.Errorf("none: got %g", got)
+	}
+}
+
+func TestMedianIntervalNeedsSix(t *testing.T) {
+	for n, want := range map[int]bool{0: false, 5: false, 6: true, 20: true} {
+		if _, ok := MedianInterval(make([]float64, n)); ok != want {
+			t.Errorf("%d values: ok %v, want %v", n, ok, want)
+		}
+	}
+	if _, ok := MedianInterval([]float64{1, 2, 3, 4, 5, math.NaN()}); ok {
+		t.Error("an interval of what is not a number")
+	}
+}
+
+func TestMedianIntervalKnown(t *testing.T) {
+	same, _ := MedianInterval([]float64{7, 7, 7, 7, 7, 7})
+	if same != (Interval{7, 7}) {
+		t.Errorf("equal values: got %v", same)
+	}
+	// For an odd n the resampled median is one of the values, and the chance that it is at most the k-th smallest is the chance of
+	// at least (n+1)/2 successes out of n at k/n each. For n = 7: 1.0% for k = 1 and 10.2% for k = 2, so that the 2.5% point is the
+	// second value, and by symmetry the 97.5% point the sixth.
+	got, _ := MedianInterval([]float64{1, 2, 3, 4, 5, 6, 7})
+	if got != (Interval{2, 6}) {
+		t.Errorf("1..7: got %v, want 2..6", got)
+	}
+}
+
+func TestMedianIntervalIsDeterministic(t *testing.T) {
+	values := []float64{3.1, 2.7, 9.4, 1.2, 4.4, 8.8, 5.05, 6.6}
+	first, _ := MedianInterval(values)
+	for range 5 {
+		rand.Shuffle(len(values), func(i, j int) { values[i], values[j] = values[j], values[i] })
+		if again, _ := MedianInterval(values); again != first {
+			t.Errorf("got %v, then %v", first, again)
+		}
+	}
+	if m := Median(values); m < first.Low || m > first.High {
+		t.Errorf("median %g outside %v", m, first)
+	}
+}
+
+// TestMedianIntervalCoverage draws many samples from distributions of known median and counts how often the interval covers it.
+// A tenth of the resamples is enough here. The percentile bootstrap is only nearly exact for so few values; what must hold is that it does not claim much more than it keeps.
+func TestMedianIntervalCoverage(t *testing.T) {
+	const trials = 600
+	random := rand.New(rand.NewPCG(1, 2))
+	distributions := map[string]struct {
+		draw   func() float64
+		median float64
+	}{
+		"normal":    {random.NormFloat64, 0},
+		"lognormal": {func() float64 { return math.Exp(random.NormFloat64()) }, 1},
+		"uniform":   {random.Float64, 0.5},
+	}
+	for name, d := range distributions {
+		for _, n := range []int{6, 12, 25} {
+			covered := 0
+			values := make([]float64, n)
+			for range trials {
+				for i := range values {
+					values[i] = d.draw()
+				}
+				if interval := bootstrap(slices.Sorted(slices.Values(values)), resamples/10); interval.Low <= d.median && d.median <= interval.High {
+					covered++
+				}
+			}
+			t.Logf("%s, n=%d: covered %.1f%%", name, n, 100*float64(covered)/trials)
+			// Three standard errors of a share of 600 trials are 2.7 percentage points.
+			if share := float64(covered) / trials; share < 0.92 || share > 0.99 {
+				t.Errorf("%s, n=%d: covered %.1f%%", name, n, 100*share)
+			}
+		}
+	}
+}
