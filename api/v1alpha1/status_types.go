@@ -131,6 +131,11 @@ type Attempt struct {
 	LoadTester string `json:"loadTester"`
 	// instance is the load tester process that this attempt belongs to. Another process refuses it: a restart has lost the measurement.
 	Instance string `json:"instance"`
+	// target is the target's pod, by name, that the attempt began with.
+	Target string `json:"target"`
+	// restarts are the restart counts at the start, by POD/CONTAINER, of the run's containers and the control plane's.
+	// +optional
+	Restarts map[string]int32 `json:"restarts,omitempty"`
 	// startTime is when the attempt was recorded.
 	StartTime metav1.Time `json:"startTime"`
 }

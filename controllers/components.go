@@ -1,0 +1,137 @@
+package controllers
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/internal/dapr"
+	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/plan"
+	"perfrun.dev/perfrun/internal/results"
+	"perfrun.dev/perfrun/internal/stage"
+)
+
+// measured is one container that is measured, and the component that it is.
+type measured struct {
+	component    v1alpha1.Component
+	pod          *corev1.Pod
+	container    string
+	controlPlane bool
+}
+
+// measuredContainers lists them in the order in which people read them: the sidecars first.
+func measuredContainers(o stage.Observation) []measured {
+	var out []measured
+	add := func(c v1alpha1.Component, pod *corev1.Pod, container string) {
+		if pod != nil {
+			out = append(out, measured{component: c, pod: pod, container: container})
+		}
+	}
+	add(v1alpha1.ComponentCallerSidecar, o.LoadTester.Pod, dapr.SidecarContainer)
+	add(v1alpha1.ComponentTargetSidecar, o.Target.Pod, dapr.SidecarContainer)
+	add(v1alpha1.ComponentApp, o.Target.Pod, plan.RoleTarget)
+	add(v1alpha1.ComponentLoadTester, o.LoadTester.Pod, plan.RoleLoadTester)
+	for i := range o.Dapr.ControlPlane {
+		pod := &o.Dapr.ControlPlane[i]
+		if part, ok := dapr.PartOf(pod); ok {
+			out = append(out, measured{component: v1alpha1.Component(part), pod: pod, container: pod.Spec.Containers[0].Name, controlPlane: true})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b measured) int { return order(a.component) - order(b.component) })
+	return out
+}
+
+func order(c v1alpha1.Component) int {
+	return slices.Index([]v1alpha1.Component{
+		v1alpha1.ComponentCallerSidecar, v1alpha1.ComponentTargetSidecar, v1alpha1.ComponentApp, v1alpha1.ComponentLoadTester,
+		v1alpha1.ComponentOperator, v1alpha1.ComponentSentry, v1alpha1.ComponentInjector, v1alpha1.ComponentPlacement, v1alpha1.ComponentScheduler,
+	}, c)
+}
+
+func (m measured) key() string { return m.pod.Name + "/" + m.container }
+
+func (m measured) restarts() int32 {
+	for _, s := range slices.Concat(m.pod.Status.ContainerStatuses, m.pod.Status.InitContainerStatuses) {
+		if s.Name == m.container {
+			return s.RestartCount
+		}
+	}
+	return 0
+}
+
+func (m measured) limits() *v1alpha1.Limits {
+	for _, c := range slices.Concat(m.pod.Spec.Containers, m.pod.Spec.InitContainers) {
+		if c.Name != m.container {
+			continue
+		}
+		var out v1alpha1.Limits
+		if q, ok := c.Resources.Limits[corev1.ResourceCPU]; ok {
+			out.CPU = &q
+		}
+		if q, ok := c.Resources.Limits[corev1.ResourceMemory]; ok {
+			out.Memory = &q
+		}
+		if out != (v1alpha1.Limits{}) {
+			return &out
+		}
+	}
+	return nil
+}
+
+func restartCounts(o stage.Observation) map[string]int32 {
+	out := map[string]int32{}
+	for _, m := range measuredContainers(o) {
+		out[m.key()] = m.restarts()
+	}
+	return out
+}
+
+func environment(o stage.Observation, kubernetes string) *v1alpha1.Environment {
+	sidecar := ""
+	if c := dapr.SidecarSpec(o.Target.Pod); c != nil {
+		sidecar = c.Image
+	}
+	return &v1alpha1.Environment{
+		Kubernetes: kubernetes,
+		Nodes:      &v1alpha1.Nodes{LoadTester: o.LoadTester.Pod.Spec.NodeName, Target: o.Target.Pod.Spec.NodeName},
+		Images:     &v1alpha1.Images{Perfrun: o.Target.Pod.Spec.Containers[0].Image, Sidecar: sidecar},
+	}
+}
+
+// resultsInput is all that the results are made from.
+func resultsInput(o stage.Observation, report *measure.Report, status v1alpha1.PerfRunStatus) results.Input {
+	in := results.Input{Settings: o.Settings, Report: report}
+	attempt := status.Attempt
+	for _, m := range measuredContainers(o) {
+		in.Components = append(in.Components, results.Component{
+			Component: m.component, Pod: m.pod.Name, Node: m.pod.Spec.NodeName, ControlPlane: m.controlPlane,
+			Restarts: m.restarts() - attempt.Restarts[m.key()], Limits: m.limits(),
+		})
+	}
+	if status.Environment != nil && status.Environment.Nodes != nil {
+		in.Nodes = *status.Environment.Nodes
+	}
+	in.TargetReplaced = o.Target.Pod == nil || o.Target.Pod.Name != attempt.Target
+	for _, c := range status.Conditions {
+		if c.Type == v1alpha1.ConditionMetricsServer && c.Reason == v1alpha1.ReasonMetricsServerMissing {
+			in.MetricsServer = c.Message
+		}
+	}
+	return in
+}
+
+// activity says in words what the load tester is doing.
+func activity(o stage.Observation, current int) string {
+	blocks := plan.Blocks(o.Settings)
+	if current < 0 || current >= len(blocks) {
+		return ""
+	}
+	b := blocks[current]
+	if b.Warmup {
+		return fmt.Sprintf("warming up %s, %d connections", b.Arm, b.Connections)
+	}
+	return fmt.Sprintf("%s, %d connections, pair %d of %d", b.Arm, b.Connections, b.Pair+1, o.Settings.Pairs)
+}

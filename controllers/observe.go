@@ -1,0 +1,187 @@
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/internal/dapr"
+	"perfrun.dev/perfrun/internal/plan"
+	"perfrun.dev/perfrun/internal/stage"
+)
+
+// observe reads all that the run's stage needs, before anything is decided.
+func (r *PerfRunReconciler) observe(ctx context.Context, run *v1alpha1.PerfRun) (stage.Observation, error) {
+	o := stage.Observation{Now: r.Now(), Run: run, Settings: run.Spec.EffectiveSettings(), PrepareTimeout: r.PrepareTimeout}
+	phase := run.Status.Phase
+	if phase == "" || phase == v1alpha1.PhaseQueued {
+		var err error
+		o.Ahead, err = r.ahead(ctx, run)
+		return o, err
+	}
+	if err := r.observeWorkloads(ctx, &o); err != nil {
+		return o, err
+	}
+	switch phase {
+	case v1alpha1.PhasePreparing:
+		if err := r.observeDapr(ctx, &o); err != nil {
+			return o, err
+		}
+		if err := r.observeObjects(ctx, &o); err != nil {
+			return o, err
+		}
+		r.observeTester(ctx, &o)
+	case v1alpha1.PhaseMeasuring, v1alpha1.PhaseCollecting:
+		r.observeTester(ctx, &o)
+	}
+	return o, nil
+}
+
+// ahead counts the unfinished runs that were created before this one.
+func (r *PerfRunReconciler) ahead(ctx context.Context, run *v1alpha1.PerfRun) (int, error) {
+	active, err := r.activeRuns(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n := 0
+	for i := range active {
+		if before(&active[i], run) {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// activeRuns are the unfinished runs, from an index of the cache, so that finished ones cost nothing. Not to be changed: they are the cache's own.
+func (r *PerfRunReconciler) activeRuns(ctx context.Context) ([]v1alpha1.PerfRun, error) {
+	var list v1alpha1.PerfRunList
+	if err := r.List(ctx, &list, client.MatchingFields{indexActive: indexTrue}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("listing unfinished PerfRuns: %w", err)
+	}
+	return list.Items, nil
+}
+
+// before orders runs by creation; those of one second by namespace and name. A run that already holds the cluster stays first.
+func before(a, b *v1alpha1.PerfRun) bool {
+	if a.UID == b.UID {
+		return false
+	}
+	if holdsA, holdsB := holds(a), holds(b); holdsA != holdsB {
+		return holdsA
+	}
+	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
+		return a.CreationTimestamp.Before(&b.CreationTimestamp)
+	}
+	return a.Namespace+"/"+a.Name < b.Namespace+"/"+b.Name
+}
+
+func holds(run *v1alpha1.PerfRun) bool {
+	return run.Status.Phase != "" && run.Status.Phase != v1alpha1.PhaseQueued
+}
+
+// observeDapr looks for Dapr past the cache: none of it is ours.
+func (r *PerfRunReconciler) observeDapr(ctx context.Context, o *stage.Observation) error {
+	gvk := dapr.ConfigurationGVK
+	if _, err := r.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
+		if meta.IsNoMatchError(err) {
+			return nil
+		}
+		return fmt.Errorf("looking for Dapr's Configuration kind: %w", err)
+	}
+	o.Dapr.CRDs = true
+	webhook := &admissionv1.MutatingWebhookConfiguration{}
+	if err := r.Live.Get(ctx, client.ObjectKey{Name: dapr.InjectorWebhook}, webhook); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("looking for Dapr's injector: %w", err)
+	}
+	o.Dapr.Namespace = dapr.InjectorNamespace(webhook)
+	var err error
+	o.Dapr.ControlPlane, err = r.controlPlane(ctx, o.Dapr.Namespace)
+	return err
+}
+
+func (r *PerfRunReconciler) controlPlane(ctx context.Context, namespace string) ([]corev1.Pod, error) {
+	selector, err := labels.Parse(dapr.ControlPlaneSelector())
+	if err != nil {
+		return nil, fmt.Errorf("selecting Dapr's control plane: %w", err)
+	}
+	var pods corev1.PodList
+	if err := r.Live.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+		return nil, fmt.Errorf("listing Dapr's control plane: %w", err)
+	}
+	return pods.Items, nil
+}
+
+// observeObjects tells which of the run's objects are missing, and which names are taken by someone else.
+func (r *PerfRunReconciler) observeObjects(ctx context.Context, o *stage.Observation) error {
+	if !o.Dapr.CRDs {
+		return nil
+	}
+	for _, want := range r.objects(o) {
+		found := &metav1.PartialObjectMetadata{}
+		found.SetGroupVersionKind(want.GetObjectKind().GroupVersionKind())
+		err := r.Live.Get(ctx, client.ObjectKeyFromObject(want), found)
+		name := want.GetObjectKind().GroupVersionKind().Kind + " " + want.GetName()
+		switch {
+		case apierrors.IsNotFound(err):
+			o.Missing = append(o.Missing, name)
+		case err != nil:
+			return fmt.Errorf("looking for %s: %w", name, err)
+		case !metav1.IsControlledBy(found, o.Run):
+			o.Taken = append(o.Taken, name)
+		}
+	}
+	return nil
+}
+
+// objects in the order in which they are created: a sidecar that starts looks for its Configuration first.
+func (r *PerfRunReconciler) objects(o *stage.Observation) []client.Object {
+	objects := plan.ObjectsOf(o.Run, o.Settings, r.operator())
+	return []client.Object{objects.Configuration, objects.Service, objects.Target, objects.LoadTester}
+}
+
+func (r *PerfRunReconciler) observeWorkloads(ctx context.Context, o *stage.Observation) error {
+	names := plan.NamesOf(o.Run)
+	var err error
+	if o.LoadTester, err = r.workload(ctx, o.Run, names.LoadTester, plan.RoleLoadTester); err != nil {
+		return err
+	}
+	o.Target, err = r.workload(ctx, o.Run, names.Target, plan.RoleTarget)
+	return err
+}
+
+// workload reads a Deployment of the run and its newest pod that is not on its way out, from the cache.
+func (r *PerfRunReconciler) workload(ctx context.Context, run *v1alpha1.PerfRun, name, role string) (stage.Workload, error) {
+	var out stage.Workload
+	deployment := &appsv1.Deployment{}
+	err := r.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: name}, deployment)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return out, fmt.Errorf("reading Deployment %s: %w", name, err)
+	case err == nil && metav1.IsControlledBy(deployment, run):
+		out.Deployment = deployment
+	}
+	var pods corev1.PodList
+	if err := r.List(ctx, &pods, client.InNamespace(run.Namespace),
+		client.MatchingLabels{plan.LabelRun: string(run.UID), plan.LabelRole: role}); err != nil {
+		return out, fmt.Errorf("listing the pods of %s: %w", name, err)
+	}
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.DeletionTimestamp == nil && (out.Pod == nil || out.Pod.CreationTimestamp.Before(&pod.CreationTimestamp)) {
+			out.Pod = pod
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,63 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+)
+
+// Labels and values on everything that a run creates.
+const (
+	// LabelRun holds the UID of the PerfRun that an object belongs to.
+	LabelRun = "perfrun.dev/run"
+	// LabelRole tells the load tester from the target.
+	LabelRole = "perfrun.dev/role"
+	// LabelManagedBy and ManagedBy are how the operator's caches select its own.
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+	ManagedBy      = "perfrun"
+)
+
+// The roles.
+const (
+	RoleLoadTester = "loadtester"
+	RoleTarget     = "target"
+)
+
+// Names of what a run creates.
+type Names struct {
+	// LoadTester and Target name the Deployments, and are the Dapr app ids; Target also names the Service.
+	LoadTester, Target string
+	// Configuration names Dapr's Configuration.
+	Configuration string
+}
+
+// A Service's name is a DNS label of at most 63 characters, and Dapr makes a Service called APP-ID-dapr: 40 leaves room for both suffixes.
+const maxBaseName = 40
+
+var dnsLabel = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+
+// NamesOf derives the names from the run's own: readable where that is short and a DNS label, else made from a hash of its namespace and name.
+func NamesOf(run *v1alpha1.PerfRun) Names {
+	base := run.Name
+	if len(base) > maxBaseName || !dnsLabel.MatchString(base) {
+		sum := sha256.Sum256([]byte(run.Namespace + "/" + run.Name))
+		base = "perfrun-" + hex.EncodeToString(sum[:])[:12]
+	}
+	return Names{LoadTester: base + "-loadtester", Target: base + "-target", Configuration: base + "-perfrun"}
+}
+
+// Labels on an object of the run; role may be empty.
+func Labels(run *v1alpha1.PerfRun, role string) map[string]string {
+	l := map[string]string{
+		"app.kubernetes.io/name": "perfrun",
+		LabelManagedBy:           ManagedBy,
+		LabelRun:                 string(run.UID),
+	}
+	if role != "" {
+		l["app.kubernetes.io/component"] = role
+		l[LabelRole] = role
+	}
+	return l
+}

@@ -1,0 +1,124 @@
+// Package plan turns a PerfRun into the objects that it needs and the measurement to make. It calls nothing and has no clock.
+package plan
+
+import (
+	"crypto/ed25519"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/internal/dapr"
+	"perfrun.dev/perfrun/internal/measure"
+)
+
+// Objects are what a run creates. None of them ever changes: what is measured is immutable.
+type Objects struct {
+	Configuration *unstructured.Unstructured
+	Service       *corev1.Service
+	Target        *appsv1.Deployment
+	LoadTester    *appsv1.Deployment
+}
+
+// Operator is what the objects take from the operator that creates them.
+type Operator struct {
+	// Image of the operator, which is also the load tester's and the target's: versions cannot differ.
+	Image string
+	// PublicKey with which the load tester tells the operator's calls from others (Ed25519).
+	PublicKey ed25519.PublicKey
+}
+
+// ObjectsOf renders what the run needs.
+func ObjectsOf(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) Objects {
+	names := NamesOf(run)
+	configuration := dapr.NewConfiguration(run.Namespace, names.Configuration, settings.Sampling)
+	configuration.SetLabels(Labels(run, ""))
+	configuration.SetOwnerReferences([]metav1.OwnerReference{owner(run)})
+	return Objects{
+		Configuration: configuration,
+		Service:       service(run, names.Target),
+		Target: deployment(run, pod{
+			name: names.Target, role: RoleTarget, image: op.Image,
+			settings: ptr.Deref(run.Spec.Target, v1alpha1.PodSettings{}),
+			args: []string{"target",
+				fmt.Sprintf("--listen=:%d", measure.TargetPort),
+				fmt.Sprintf("--usage-listen=:%d", measure.TargetUsagePort)},
+			ports: []corev1.ContainerPort{
+				{Name: "http", ContainerPort: measure.TargetPort, Protocol: corev1.ProtocolTCP},
+				{Name: "usage", ContainerPort: measure.TargetUsagePort, Protocol: corev1.ProtocolTCP}},
+			probePort: measure.TargetUsagePort,
+			sidecar:   sidecar(run, settings, names, names.Target, measure.TargetPort),
+		}),
+		LoadTester: deployment(run, pod{
+			name: names.LoadTester, role: RoleLoadTester, image: op.Image,
+			settings: ptr.Deref(run.Spec.LoadTester, v1alpha1.PodSettings{}),
+			args: []string{"loadtester",
+				fmt.Sprintf("--listen=:%d", measure.LoadTesterPort),
+				"--run=" + string(run.UID),
+				"--public-key=" + measure.FormatPublicKey(op.PublicKey)},
+			ports: []corev1.ContainerPort{
+				{Name: "http", ContainerPort: measure.LoadTesterPort, Protocol: corev1.ProtocolTCP}},
+			probePort: measure.LoadTesterPort,
+			sidecar:   sidecar(run, settings, names, names.LoadTester, 0),
+			affinity:  affinity(run, settings.Placement),
+		}),
+	}
+}
+
+func sidecar(run *v1alpha1.PerfRun, settings v1alpha1.Settings, names Names, appID string, appPort int) dapr.Sidecar {
+	own := ptr.Deref(run.Spec.Sidecar, v1alpha1.SidecarSettings{})
+	return dapr.Sidecar{
+		AppID: appID, AppPort: appPort, Configuration: names.Configuration,
+		CPULimit: settings.SidecarCPU, MemoryLimit: settings.SidecarMemory,
+		Image: ptr.Deref(own.Image, ""), LogLevel: ptr.Deref(own.LogLevel, ""),
+	}
+}
+
+func service(run *v1alpha1.PerfRun, name string) *corev1.Service {
+	return &corev1.Service{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: meta(run, name, RoleTarget),
+		Spec: corev1.ServiceSpec{
+			Selector: selector(run, RoleTarget),
+			Ports: []corev1.ServicePort{{
+				Name: "http", Port: measure.TargetPort, TargetPort: intstr.FromString("http"), Protocol: corev1.ProtocolTCP}},
+		},
+	}
+}
+
+// affinity places the load tester in relation to the target, which goes first where the two cannot both be placed at once.
+func affinity(run *v1alpha1.PerfRun, placement v1alpha1.Placement) *corev1.Affinity {
+	terms := []corev1.PodAffinityTerm{{
+		LabelSelector: &metav1.LabelSelector{MatchLabels: selector(run, RoleTarget)},
+		TopologyKey:   corev1.LabelHostname,
+	}}
+	switch placement {
+	case v1alpha1.PlacementDifferentNode:
+		return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
+	case v1alpha1.PlacementSameNode:
+		return &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
+	default:
+		return nil
+	}
+}
+
+func meta(run *v1alpha1.PerfRun, name, role string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: run.Namespace, Name: name,
+		Labels:          Labels(run, role),
+		OwnerReferences: []metav1.OwnerReference{owner(run)},
+	}
+}
+
+func owner(run *v1alpha1.PerfRun) metav1.OwnerReference {
+	return *metav1.NewControllerRef(run, v1alpha1.GroupVersion.WithKind("PerfRun"))
+}
+
+func selector(run *v1alpha1.PerfRun, role string) map[string]string {
+	return map[string]string{LabelRun: string(run.UID), LabelRole: role}
+}

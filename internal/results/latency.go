@@ -1,0 +1,155 @@
+package results
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/stats"
+)
+
+// block is a block's report with its histograms decoded.
+type block struct {
+	measure.BlockReport
+	response, service *stats.Histogram
+}
+
+func points(in Input) ([]v1alpha1.PointResult, error) {
+	blocks, err := decode(in.Report)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]v1alpha1.PointResult, len(in.Settings.Connections))
+	for i, connections := range in.Settings.Connections {
+		var baseline, dapr []block
+		for _, b := range blocks {
+			switch {
+			case b.Point != i:
+			case b.Arm == measure.Baseline:
+				baseline = append(baseline, b)
+			default:
+				dapr = append(dapr, b)
+			}
+		}
+		out[i] = v1alpha1.PointResult{Connections: connections, Baseline: arm(baseline), Dapr: arm(dapr), Added: added(baseline, dapr)}
+	}
+	return out, nil
+}
+
+func decode(r *measure.Report) ([]block, error) {
+	out := make([]block, len(r.Blocks))
+	for i, b := range r.Blocks {
+		response, err := stats.Decode(b.Response)
+		if err != nil {
+			return nil, fmt.Errorf("reading block %d's response times: %w", i, err)
+		}
+		service, err := stats.Decode(b.Service)
+		if err != nil {
+			return nil, fmt.Errorf("reading block %d's service times: %w", i, err)
+		}
+		out[i] = block{b, response, service}
+	}
+	return out, nil
+}
+
+// arm merges the blocks of one arm: counts are added and histograms merged, percentiles are never averaged.
+func arm(blocks []block) *v1alpha1.ArmResult {
+	if len(blocks) == 0 {
+		return nil
+	}
+	out := &v1alpha1.ArmResult{}
+	response, service := stats.NewHistogram(), stats.NewHistogram()
+	var succeeded int64
+	var seconds float64
+	for _, b := range blocks {
+		succeeded += b.Succeeded
+		out.Skipped += b.Skipped
+		for code, n := range b.Errors {
+			if out.ErrorCodes == nil {
+				out.ErrorCodes = map[string]int64{}
+			}
+			out.ErrorCodes[strconv.Itoa(code)] += n
+			out.Errors += n
+		}
+		seconds += loadSeconds(b.BlockReport)
+		response.Merge(b.response)
+		service.Merge(b.service)
+	}
+	out.Requests = succeeded + out.Errors
+	out.AchievedRPS = fmt.Sprintf("%.1f", rate(succeeded, seconds))
+	out.Latency, out.ServiceTime = latencySummary(response), latencySummary(service)
+	return out
+}
+
+// loadSeconds is the time that a block's load took: its nominal duration, or longer where the last answers came later. The last request
+// is due one interval before the end, so the nominal duration is what a block that kept its rate took.
+func loadSeconds(b measure.BlockReport) float64 {
+	return max(b.Duration, b.End.Sub(b.Start)).Seconds()
+}
+
+func rate(n int64, seconds float64) float64 {
+	if seconds <= 0 {
+		return 0
+	}
+	return float64(n) / seconds
+}
+
+func latencySummary(h *stats.Histogram) *v1alpha1.LatencySummary {
+	if h.Count() == 0 {
+		return nil
+	}
+	at := func(q float64) *v1alpha1.Latency {
+		d, ok := h.Quantile(q)
+		if !ok {
+			return nil
+		}
+		l := v1alpha1.NewLatency(d)
+		return &l
+	}
+	return &v1alpha1.LatencySummary{
+		Mean: v1alpha1.NewLatency(h.Mean()), Max: v1alpha1.NewLatency(h.Max()),
+		P50: at(0.5), P75: at(0.75), P90: at(0.9), P95: at(0.95), P99: at(0.99), P999: at(0.999),
+	}
+}
+
+// added compares the arms pair by pair.
+func added(baseline, dapr []block) *v1alpha1.Added {
+	out := v1alpha1.Added{
+		P50: addedAt(0.5, baseline, dapr),
+		P90: addedAt(0.9, baseline, dapr),
+		P99: addedAt(0.99, baseline, dapr),
+	}
+	if out == (v1alpha1.Added{}) {
+		return nil
+	}
+	return &out
+}
+
+func addedAt(q float64, baseline, dapr []block) *v1alpha1.AddedLatency {
+	without := map[int]time.Duration{}
+	for _, b := range baseline {
+		if d, ok := b.response.Quantile(q); ok {
+			without[b.Pair] = d
+		}
+	}
+	var differences []float64
+	for _, b := range dapr {
+		base, paired := without[b.Pair]
+		if d, ok := b.response.Quantile(q); ok && paired {
+			differences = append(differences, float64(d-base))
+		}
+	}
+	if len(differences) == 0 {
+		return nil
+	}
+	out := &v1alpha1.AddedLatency{Value: latency(stats.Median(differences)), Pairs: int32(len(differences))}
+	if interval, ok := stats.MedianInterval(differences); ok {
+		l, h := latency(interval.Low), latency(interval.High)
+		out.Low, out.High = &l, &h
+	}
+	return out
+}
+
+func latency(ns float64) v1alpha1.Latency { return v1alpha1.NewLatency(time.Duration(ns)) }

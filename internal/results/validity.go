@@ -1,0 +1,97 @@
+package results
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+)
+
+// Rules of validity, fixed beforehand (docs/measurement.md).
+const (
+	// minRate is the fraction of the declared rate that each arm must achieve.
+	minRate = 0.99
+	// maxErrors is the fraction of an arm's requests that may fail.
+	maxErrors = 0.01
+	// samplingSigmas is how many standard deviations of a binomial count the observed sampling may lie from the declared.
+	samplingSigmas = 6
+)
+
+// invalid lists every declared condition that did not hold.
+func invalid(in Input, points []v1alpha1.PointResult) []v1alpha1.Reason {
+	var out []v1alpha1.Reason
+	add := func(reason, format string, args ...any) {
+		out = append(out, v1alpha1.Reason{Reason: reason, Message: fmt.Sprintf(format, args...)})
+	}
+	for _, p := range points {
+		arms := []struct {
+			name   v1alpha1.Arm
+			result *v1alpha1.ArmResult
+		}{{v1alpha1.ArmBaseline, p.Baseline}, {v1alpha1.ArmDapr, p.Dapr}}
+		for _, a := range arms {
+			if a.result == nil {
+				add(v1alpha1.ReasonRateShortfall, "%s at %d connections was not measured", a.name, p.Connections)
+				continue
+			}
+			if share := errorShare(a.result); share > maxErrors {
+				add(v1alpha1.ReasonRequestErrors, "%s at %d connections: %d of %d requests failed (%.1f%%, allowed %.0f%%)",
+					a.name, p.Connections, a.result.Errors, a.result.Requests, 100*share, 100*maxErrors)
+			}
+			// Failed requests are no answers, yet they are judged above; the rate is judged on what was sent in time.
+			if achieved, _ := strconv.ParseFloat(a.result.AchievedRPS, 64); achieved < minRate*float64(in.Settings.RPS)*(1-errorShare(a.result)) {
+				add(v1alpha1.ReasonRateShortfall, "%s at %d connections achieved %s of %d requests/s (%d were not sent); at least %.0f%% is needed",
+					a.name, p.Connections, a.result.AchievedRPS, in.Settings.RPS, a.result.Skipped, 100*minRate)
+			}
+		}
+	}
+	for _, c := range in.Components {
+		if !c.ControlPlane && c.Restarts > 0 {
+			add(v1alpha1.ReasonRestarted, "%s in pod %s restarted %d time(s) during the measurement", c.Component, c.Pod, c.Restarts)
+		}
+	}
+	if in.TargetReplaced {
+		add(v1alpha1.ReasonRestarted, "the target's pod was replaced during the measurement")
+	}
+	if message := wrongNodes(in); message != "" {
+		add(v1alpha1.ReasonWrongNodes, "%s", message)
+	}
+	if message := wrongSampling(in); message != "" {
+		add(v1alpha1.ReasonSamplingMismatch, "%s", message)
+	}
+	return out
+}
+
+func errorShare(a *v1alpha1.ArmResult) float64 {
+	if a.Requests == 0 {
+		return 0
+	}
+	return float64(a.Errors) / float64(a.Requests)
+}
+
+func wrongNodes(in Input) string {
+	same := in.Nodes.LoadTester == in.Nodes.Target
+	switch {
+	case in.Settings.Placement == v1alpha1.PlacementDifferentNode && same:
+		return fmt.Sprintf("load tester and target both ran on node %s, although placement is DifferentNode", in.Nodes.Target)
+	case in.Settings.Placement == v1alpha1.PlacementSameNode && !same:
+		return fmt.Sprintf("load tester ran on node %s and target on node %s, although placement is SameNode", in.Nodes.LoadTester, in.Nodes.Target)
+	default:
+		return ""
+	}
+}
+
+// wrongSampling compares the marks on the requests that arrived with the declared fraction. Each request is sampled or not by itself,
+// so the count is binomial; six standard deviations are never reached by chance.
+func wrongSampling(in Input) string {
+	n := float64(in.Report.Observed.Traced)
+	want, err := strconv.ParseFloat(in.Settings.Sampling, 64)
+	if n == 0 || err != nil {
+		return ""
+	}
+	got := float64(in.Report.Observed.Sampled) / n
+	if math.Abs(got-want) <= samplingSigmas*math.Sqrt(want*(1-want)/n)+1/n {
+		return ""
+	}
+	return fmt.Sprintf("%.3f of the requests arrived marked as sampled, although sampling is %s", got, in.Settings.Sampling)
+}

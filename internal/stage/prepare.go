@@ -1,0 +1,164 @@
+package stage
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/internal/dapr"
+)
+
+// obstacle is what a run waits for, and what to do about it.
+type obstacle struct{ reason, message string }
+
+// preparing goes on once nothing is in the way; what is still in the way at the deadline becomes the verdict.
+func preparing(o Observation) Decision {
+	if block := missing(o); block != nil {
+		if started := o.Run.Status.StartTime; started != nil && o.Now.Sub(started.Time) > o.PrepareTimeout {
+			return failed(block.reason, fmt.Sprintf("not ready after %s: %s", o.PrepareTimeout, block.message))
+		}
+		d := Decision{Phase: v1alpha1.PhasePreparing, Reason: block.reason, Message: block.message, After: pollPreparing}
+		if len(o.Missing) > 0 && block.reason == v1alpha1.ReasonPreparing {
+			d.Action = Create
+		}
+		return d
+	}
+	return Decision{Action: Record, Phase: v1alpha1.PhaseMeasuring, Reason: v1alpha1.ReasonMeasuring,
+		Message: "starting the load", After: soon}
+}
+
+// missing is the first thing in the way, in the order in which things are needed; nil if nothing is.
+func missing(o Observation) *obstacle {
+	switch {
+	case !o.Dapr.CRDs:
+		return &obstacle{v1alpha1.ReasonDaprNotInstalled,
+			"Dapr is not installed: the API server does not serve configurations.dapr.io; install Dapr on this cluster (dapr init -k, or its Helm chart)"}
+	case o.Dapr.Namespace == "":
+		return &obstacle{v1alpha1.ReasonInjectorMissing,
+			"Dapr's sidecar injector is not registered: there is no MutatingWebhookConfiguration " + dapr.InjectorWebhook + "; reinstall Dapr's Helm chart with the injector enabled"}
+	case !o.Dapr.InjectorReady():
+		return &obstacle{v1alpha1.ReasonInjectorMissing,
+			"Dapr's sidecar injector has no ready pod in namespace " + o.Dapr.Namespace + ", so pods would come up without sidecar; see: kubectl -n " + o.Dapr.Namespace + " get pods -l app=" + dapr.InjectorWebhook}
+	case len(o.Taken) > 0:
+		return &obstacle{v1alpha1.ReasonNameTaken,
+			"these names belong to something else: " + strings.Join(o.Taken, ", ") + "; remove them, or give the PerfRun another name"}
+	case len(o.Missing) > 0:
+		return &obstacle{v1alpha1.ReasonPreparing, "creating " + strings.Join(o.Missing, ", ")}
+	}
+	for _, w := range []Workload{o.Target, o.LoadTester} {
+		if block := unready(o, w); block != nil {
+			return block
+		}
+	}
+	if o.Tester.Info == nil {
+		return &obstacle{v1alpha1.ReasonLoadTesterUnreachable,
+			fmt.Sprintf("the load tester's pod is ready but does not answer the operator (%v); does a NetworkPolicy forbid it?", o.Tester.Err)}
+	}
+	return nil
+}
+
+// unready tells why a workload cannot be used yet; nil if it can.
+func unready(o Observation, w Workload) *obstacle {
+	if w.Pod == nil {
+		for _, c := range deploymentConditions(w.Deployment) {
+			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+				return &obstacle{v1alpha1.ReasonPodsRefused, "the API server refuses the pod: " + c.Message}
+			}
+		}
+		return &obstacle{v1alpha1.ReasonPreparing, "waiting for the pods to be created"}
+	}
+	pod := w.Pod
+	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
+		return &obstacle{v1alpha1.ReasonUnschedulable, fmt.Sprintf("no node takes pod %s: %s%s", pod.Name, c.Message, placementAdvice(o))}
+	}
+	if dapr.SidecarSpec(pod) == nil {
+		return &obstacle{v1alpha1.ReasonSidecarNotInjected,
+			fmt.Sprintf("pod %s came up without Dapr's sidecar: the injector did not answer or leaves namespace %s out; see its log: kubectl -n %s logs -l app=%s",
+				pod.Name, pod.Namespace, o.Dapr.Namespace, dapr.InjectorWebhook)}
+	}
+	if block := failingContainer(pod); block != nil {
+		return block
+	}
+	if c := podCondition(pod, corev1.PodReady); c == nil || c.Status != corev1.ConditionTrue {
+		return notReady(pod)
+	}
+	return nil
+}
+
+// notReady is no obstacle worth a name while containers are only starting; a pod that runs but is not ready is.
+func notReady(pod *corev1.Pod) *obstacle {
+	var waiting []string
+	running := true
+	for _, s := range containerStatuses(pod) {
+		if !s.Ready {
+			waiting = append(waiting, s.Name)
+		}
+		running = running && s.State.Running != nil
+	}
+	reason := v1alpha1.ReasonPreparing
+	if running && len(waiting) > 0 {
+		reason = v1alpha1.ReasonPodsNotReady
+	}
+	return &obstacle{reason, fmt.Sprintf("waiting for pod %s to be ready (containers %s); see: kubectl -n %s logs %s --all-containers",
+		pod.Name, strings.Join(waiting, ", "), pod.Namespace, pod.Name)}
+}
+
+func placementAdvice(o Observation) string {
+	if o.Settings.Placement != v1alpha1.PlacementDifferentNode {
+		return ""
+	}
+	return "; load tester and target need two schedulable nodes: add one, or set spec.placement to SameNode or Any"
+}
+
+// Reasons that the kubelet gives for containers that will hardly come up by waiting.
+var (
+	imageReasons   = []string{"ImagePullBackOff", "ErrImagePull", "ErrImageNeverPull", "InvalidImageName", "ErrImageInspect"}
+	failingReasons = []string{"CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
+)
+
+func failingContainer(pod *corev1.Pod) *obstacle {
+	for _, s := range containerStatuses(pod) {
+		w := s.State.Waiting
+		switch {
+		case w == nil:
+		case slices.Contains(imageReasons, w.Reason):
+			return &obstacle{v1alpha1.ReasonImagePull, fmt.Sprintf("container %s of pod %s: image %s: %s: %s", s.Name, pod.Name, s.Image, w.Reason, w.Message)}
+		case slices.Contains(failingReasons, w.Reason):
+			return &obstacle{v1alpha1.ReasonContainerFailing, fmt.Sprintf("container %s of pod %s: %s: %s%s; see: kubectl -n %s logs %s -c %s --previous",
+				s.Name, pod.Name, w.Reason, w.Message, lastEnd(s), pod.Namespace, pod.Name, s.Name)}
+		}
+	}
+	return nil
+}
+
+func lastEnd(s corev1.ContainerStatus) string {
+	t := s.LastTerminationState.Terminated
+	if t == nil {
+		return ""
+	}
+	return fmt.Sprintf(" (last ended with %s, exit code %d)", t.Reason, t.ExitCode)
+}
+
+func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
+	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
+}
+
+func podCondition(pod *corev1.Pod, t corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == t {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+func deploymentConditions(d *appsv1.Deployment) []appsv1.DeploymentCondition {
+	if d == nil {
+		return nil
+	}
+	return d.Status.Conditions
+}

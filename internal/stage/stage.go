@@ -1,0 +1,140 @@
+// Package stage decides what a run needs next from what was observed of it. It calls nothing and has no clock.
+//
+//	          objects and pods     load tester           load tester
+//	          are all ready        says Done             gave its report
+//	Queued -> Preparing ---------> Measuring ----------> Collecting -----> Succeeded | Inconclusive
+//	   |          |                    |                     |
+//	   +----------+--------------------+---------------------+-----------> Error
+//
+// The attempt is recorded in the status on the way from Preparing to Measuring, before any load; verdicts are final.
+package stage
+
+import (
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/internal/dapr"
+	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/plan"
+)
+
+// Observation is all that a decision rests on. What a stage does not need is not observed, and zero.
+type Observation struct {
+	Now      time.Time
+	Run      *v1alpha1.PerfRun
+	Settings v1alpha1.Settings
+	// Ahead is the number of unfinished runs that were created before this one.
+	Ahead int
+	// PrepareTimeout is how long a run may prepare before the obstacle at hand becomes its verdict.
+	PrepareTimeout time.Duration
+	// Dapr as found in the cluster.
+	Dapr dapr.Installation
+	// Missing names the run's objects that do not exist, Taken those whose name belongs to someone else.
+	Missing, Taken []string
+	// LoadTester and Target as found.
+	LoadTester, Target Workload
+	// Tester is the load tester's word.
+	Tester Tester
+}
+
+// Workload is one of the run's Deployments and its newest pod; nil where there is none.
+type Workload struct {
+	Deployment *appsv1.Deployment
+	Pod        *corev1.Pod
+}
+
+// Tester is what the load tester answered.
+type Tester struct {
+	// Info of the process; nil if it was not asked or did not answer.
+	Info *measure.Info
+	// Progress of the run's attempt; nil if unknown to the load tester, not asked, or not answered.
+	Progress *measure.Progress
+	// Err is why the load tester did not answer.
+	Err error
+}
+
+// Action is what is to be done in the cluster before the status is written.
+type Action string
+
+// The actions.
+const (
+	// None: only the status changes.
+	None Action = ""
+	// Create the objects that are missing.
+	Create Action = "Create"
+	// Record the attempt in the status.
+	Record Action = "Record"
+	// Start the recorded attempt: post the plan.
+	Start Action = "Start"
+	// Follow the attempt: add metrics-server's windows to its report.
+	Follow Action = "Follow"
+	// Collect the report and turn it into results and a verdict.
+	Collect Action = "Collect"
+	// Cleanup deletes what the run created.
+	Cleanup Action = "Cleanup"
+)
+
+// Decision is what follows from an observation.
+type Decision struct {
+	Action Action
+	// Phase to be in; with Collect the results may name another.
+	Phase v1alpha1.Phase
+	// Reason and Message of the condition Succeeded.
+	Reason, Message string
+	// After is when to look again even if nothing changes; 0: only when something does.
+	After time.Duration
+}
+
+// Intervals at which a run is looked at when no event tells.
+const (
+	pollPreparing = 2 * time.Second
+	pollMeasuring = 5 * time.Second
+	soon          = time.Millisecond
+)
+
+// Decide names the next step of a run.
+func Decide(o Observation) Decision {
+	switch phase := o.Run.Status.Phase; {
+	case phase.Finished():
+		return finished(o)
+	case phase == "" || phase == v1alpha1.PhaseQueued:
+		return queued(o)
+	case phase == v1alpha1.PhasePreparing:
+		return preparing(o)
+	case phase == v1alpha1.PhaseMeasuring:
+		return measuring(o)
+	default:
+		return collecting(o)
+	}
+}
+
+func finished(o Observation) Decision {
+	d := Decision{Phase: o.Run.Status.Phase}
+	if o.LoadTester.Deployment != nil || o.Target.Deployment != nil {
+		switch cleanup := o.Run.Spec.Cleanup; {
+		case cleanup == nil, *cleanup == v1alpha1.CleanupAlways,
+			*cleanup == v1alpha1.CleanupOnSuccess && d.Phase == v1alpha1.PhaseSucceeded:
+			d.Action = Cleanup
+		}
+	}
+	return d
+}
+
+func queued(o Observation) Decision {
+	if err := plan.Check(o.Settings); err != nil {
+		return failed(v1alpha1.ReasonInvalidSpec, err.Error())
+	}
+	if o.Ahead > 0 {
+		return Decision{Phase: v1alpha1.PhaseQueued, Reason: v1alpha1.ReasonQueued,
+			Message: fmt.Sprintf("waiting for %d PerfRun(s) created earlier: runs measure one at a time, or they would disturb each other", o.Ahead)}
+	}
+	return Decision{Phase: v1alpha1.PhasePreparing, Reason: v1alpha1.ReasonPreparing, Message: "creating the load tester and the target", After: soon}
+}
+
+func failed(reason, message string) Decision {
+	return Decision{Phase: v1alpha1.PhaseError, Reason: reason, Message: message}
+}

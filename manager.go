@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/discovery"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/controllers"
+)
+
+type managerOptions struct {
+	leaderElect                 bool
+	metricsAddr, probeAddr      string
+	namespace, podName, image   string
+	prepareTimeout, httpTimeout time.Duration
+	verbose                     bool
+}
+
+func managerCommand() *cobra.Command {
+	var o managerOptions
+	cmd := &cobra.Command{
+		Use:   "manager",
+		Short: "Run the operator",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return runManager(cmd.Context(), o) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.leaderElect, "leader-elect", false, "let only one of several managers work at a time")
+	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "address of the metrics endpoint (HTTPS, authenticated by the API server); 0 turns it off")
+	f.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
+	f.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the manager, where its signing key and its lease lie (default: $POD_NAMESPACE)")
+	f.StringVar(&o.podName, "pod-name", os.Getenv("POD_NAME"), "pod of the manager, whose image the runs' pods get (default: $POD_NAME)")
+	f.StringVar(&o.image, "image", "", "image of the runs' pods (default: the manager's own)")
+	f.DurationVar(&o.prepareTimeout, "prepare-timeout", 3*time.Minute, "how long a run may wait for its pods and sidecars before it ends with Error")
+	f.DurationVar(&o.httpTimeout, "load-tester-timeout", 10*time.Second, "how long a load tester may take to answer")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "log every step")
+	return cmd
+}
+
+func runManager(ctx context.Context, o managerOptions) error {
+	level := slog.LevelInfo
+	if o.verbose {
+		level = slog.LevelDebug
+	}
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})))
+	if o.namespace == "" {
+		return fmt.Errorf("the manager's namespace is unknown: set --namespace or $POD_NAMESPACE")
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("finding the API server: %w", err)
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        newScheme(),
+		Cache:                         controllers.CacheOptions(),
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              "perfrun-manager",
+		LeaderElectionNamespace:       o.namespace,
+		LeaderElectionReleaseOnCancel: true,
+		HealthProbeBindAddress:        o.probeAddr,
+		Metrics: metricsserver.Options{
+			BindAddress: o.metricsAddr, SecureServing: true,
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+			TLSOpts:        []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }},
+		},
+		GracefulShutdownTimeout: ptr.To(5 * time.Second),
+	})
+	if err != nil {
+		return fmt.Errorf("creating the manager: %w", err)
+	}
+	if err := addReconciler(ctx, mgr, config, o); err != nil {
+		return err
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding the health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("adding the readiness check: %w", err)
+	}
+	return mgr.Start(ctx)
+}
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+func addReconciler(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o managerOptions) error {
+	// The manager's own client reads from a cache that has not started yet.
+	direct, err := client.New(config, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("creating a client: %w", err)
+	}
+	image := o.image
+	if image == "" {
+		if image, err = ownImage(ctx, direct, o.namespace, o.podName); err != nil {
+			return err
+		}
+	}
+	var key ed25519.PrivateKey
+	if key, err = controllers.SigningKey(ctx, direct, o.namespace); err != nil {
+		return err
+	}
+	metrics, err := metricsclient.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("creating a client for metrics-server: %w", err)
+	}
+	versions, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("creating a discovery client: %w", err)
+	}
+	r := &controllers.PerfRunReconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Metrics: metrics, Discovery: versions,
+		Recorder: mgr.GetEventRecorder("perfrun"), Image: image, Key: key,
+		HTTP: &http.Client{Timeout: o.httpTimeout}, PrepareTimeout: o.prepareTimeout, Now: time.Now,
+	}
+	return r.SetupWithManager(ctx, mgr)
+}
+
+// ownImage is the image that the manager itself runs from.
+func ownImage(ctx context.Context, reader client.Reader, namespace, name string) (string, error) {
+	var pod corev1.Pod
+	if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &pod); err != nil {
+		return "", fmt.Errorf("finding the manager's own image (set --image outside a cluster): %w", err)
+	}
+	for _, c := range pod.Spec.Containers {
+		if c.Name == "manager" {
+			return c.Image, nil
+		}
+	}
+	return "", fmt.Errorf("finding the manager's own image: pod %s/%s has no container named manager; set --image", namespace, name)
+}
