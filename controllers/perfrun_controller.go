@@ -56,6 +56,8 @@ type PerfRunReconciler struct {
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=dapr-sidecar-injector,verbs=get
 // +kubebuilder:rbac:groups=metrics.k8s.io,resources=pods,verbs=get;list
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 // +kubebuilder:rbac:groups="",namespace=perfrun-system,resources=secrets,verbs=create
 // +kubebuilder:rbac:groups="",namespace=perfrun-system,resources=secrets,resourceNames=perfrun-signing-key,verbs=get
 

@@ -1,0 +1,115 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+)
+
+// usage shows each component's CPU under Dapr's load beside its CPU during the baseline's blocks, when the sidecars idle, and what metrics-server says.
+func (p *printer) usage(run *v1alpha1.PerfRun) {
+	if len(run.Status.Usage) == 0 {
+		return
+	}
+	p.line("")
+	p.line("CPU and memory (CPU in vCPU, mean over exactly the blocks of each arm)")
+	rows := []string{row("COMPONENT", "POD", "DAPR ARM", "PER 1000 RPS", "BASELINE ARM", "MEMORY", "MAX", "LIMIT", "RESTARTS", "SOURCE", "METRICS-SERVER")}
+	for _, u := range run.Status.Usage {
+		if u.Arm == v1alpha1.ArmDapr {
+			rows = append(rows, usageRow(u, baselineOf(run, u)))
+		}
+	}
+	if t := run.Status.ControlPlane; t != nil {
+		rows = append(rows, row("control plane", fmt.Sprintf("%d pods", t.Pods), cpu(&t.CPU), "", "", quantity(&t.Memory), "", "", "", "", ""))
+	}
+	p.table(rows)
+	p.line("  Source proc: /proc in the run's pods, memory Resident. daprMetrics: the process's own counters, memory Resident.")
+	p.line("  METRICS-SERVER: its mean CPU over its own windows / ours over the same windows, and its working set.")
+}
+
+func usageRow(u v1alpha1.Usage, baseline *v1alpha1.Usage) string {
+	idle, mem, most, limit := "-", "-", "-", "none"
+	if baseline != nil {
+		idle = cpu(baseline.CPU)
+	}
+	if u.Memory != nil {
+		mem, most = quantity(&u.Memory.Mean), quantity(&u.Memory.Max)
+	}
+	if u.Limits != nil && u.Limits.CPU != nil {
+		limit = u.Limits.CPU.String()
+	}
+	return row(string(u.Component), u.Pod, cpu(u.CPU), cpu(u.CPUPer1000RPS), idle, mem, most, limit,
+		fmt.Sprint(u.Restarts), known(string(u.Source)), metricsServer(u))
+}
+
+func baselineOf(run *v1alpha1.PerfRun, u v1alpha1.Usage) *v1alpha1.Usage {
+	i := slices.IndexFunc(run.Status.Usage, func(x v1alpha1.Usage) bool {
+		return x.Arm == v1alpha1.ArmBaseline && x.Component == u.Component && x.Pod == u.Pod
+	})
+	if i < 0 {
+		return nil
+	}
+	return &run.Status.Usage[i]
+}
+
+func metricsServer(u v1alpha1.Usage) string {
+	for _, c := range u.CrossChecks {
+		if c.Source != v1alpha1.SourceMetricsServer || c.CPU == nil {
+			continue
+		}
+		out := cpu(c.CPU) + " / " + cpu(c.ComparedCPU)
+		if c.Memory != nil {
+			out += ", " + quantity(&c.Memory.Mean)
+		}
+		return out
+	}
+	return "-"
+}
+
+// notes tell what is missing from the tables, and why.
+func (p *printer) notes(run *v1alpha1.PerfRun) {
+	var notes []string
+	for _, u := range run.Status.Usage {
+		if u.Note != "" {
+			notes = append(notes, fmt.Sprintf("%s in %s (%s arm): %s", u.Component, u.Pod, u.Arm, u.Note))
+		}
+	}
+	c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionMetricsServer)
+	if c != nil && c.Status != metav1.ConditionTrue {
+		notes = append(notes, c.Message)
+	}
+	if s := run.Status.Settings; s != nil && len(run.Status.Results) > 0 && s.Pairs < v1alpha1.DefaultPairs {
+		notes = append(notes, fmt.Sprintf("no intervals: %d pair(s), at least %d are needed", s.Pairs, v1alpha1.DefaultPairs))
+	}
+	if len(notes) == 0 {
+		return
+	}
+	p.line("")
+	p.line("Notes")
+	for _, n := range notes {
+		p.line("  %s", n)
+	}
+}
+
+// cpu writes vCPU in thousandths, as kubectl top does, with a digit more below 10m.
+func cpu(q *resource.Quantity) string {
+	if q == nil {
+		return "-"
+	}
+	if milli := q.AsApproximateFloat64() * 1000; milli < 10 {
+		return fmt.Sprintf("%.2fm", milli)
+	}
+	return fmt.Sprintf("%dm", q.MilliValue())
+}
+
+func quantity(q *resource.Quantity) string {
+	if q == nil {
+		return "-"
+	}
+	return q.String()
+}
