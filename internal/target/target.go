@@ -1,0 +1,209 @@
+// Package target is the application under test: it answers every request with the request's own body, and on another port, apart
+// from the measured path, tells what its pod has used.
+package target
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/usage"
+)
+
+const (
+	// maxBodyBytes: twice the largest payload that a plan may have.
+	maxBodyBytes = 2 << 20
+
+	// maxPooledBytes: larger buffers are left to the garbage collector, so that one large request is not paid for forever.
+	maxPooledBytes = 64 << 10
+
+	// stopTimeout is how long requests in flight may take to end, well within the 30 s that Kubernetes gives a pod.
+	stopTimeout = 10 * time.Second
+
+	readHeaderTimeout = 10 * time.Second
+)
+
+// Options of Serve.
+type Options struct {
+	// Addr of the application port, such as ":8080".
+	Addr string
+	// UsageAddr of the usage port.
+	UsageAddr string
+	// ProcRoot is where /proc is mounted; empty means /proc.
+	ProcRoot string
+	// Log tells when the ports are open and when they close; nil means slog.Default.
+	Log *slog.Logger
+}
+
+// Target counts what its application has received.
+type Target struct {
+	procRoot        string
+	traced, sampled atomic.Int64
+	buffers         sync.Pool
+}
+
+// New makes a target that reads its pod's usage below procRoot.
+func New(procRoot string) *Target {
+	if procRoot == "" {
+		procRoot = usage.DefaultProcRoot
+	}
+	return &Target{procRoot: procRoot, buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
+}
+
+// Serve opens both ports and serves until ctx ends; requests in flight are then given 10 s. It returns nil after such an end, and
+// an error if a port cannot be opened or served.
+func Serve(ctx context.Context, opts Options) error {
+	log := opts.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	t := New(opts.ProcRoot)
+	ports := []*port{{name: "application", addr: opts.Addr}, {name: "usage", addr: opts.UsageAddr}}
+	for i, handler := range []http.Handler{t.Handler(), t.UsageHandler()} {
+		ports[i].server = &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout}
+		if err := ports[i].open(ctx); err != nil {
+			for _, opened := range ports[:i] {
+				_ = opened.listener.Close()
+			}
+			return err
+		}
+		log.Info("serving", "port", ports[i].name, "addr", ports[i].listener.Addr().String())
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	for _, p := range ports {
+		group.Go(p.serve)
+		group.Go(func() error { return p.stop(ctx) })
+	}
+	return group.Wait()
+}
+
+// port is one of the two that are served.
+type port struct {
+	name, addr string
+	server     *http.Server
+	listener   net.Listener
+}
+
+func (p *port) open(ctx context.Context) (err error) {
+	if p.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", p.addr); err != nil {
+		return fmt.Errorf("opening %s port: %w", p.name, err)
+	}
+	return nil
+}
+
+func (p *port) serve() error {
+	if err := p.server.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serving %s port: %w", p.name, err)
+	}
+	return nil
+}
+
+func (p *port) stop(ctx context.Context) error {
+	<-ctx.Done()
+	graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	if err := p.server.Shutdown(graceful); err != nil {
+		return fmt.Errorf("closing %s port: %w", p.name, err)
+	}
+	return nil
+}
+
+// Handler is the application. What the sidecar asks of any application is answered at once and not counted: 404 means that there
+// is nothing to configure or to subscribe to.
+func (t *Target) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/dapr/config", "/dapr/subscribe":
+			w.WriteHeader(http.StatusNotFound)
+		case measure.PathHealth:
+			w.WriteHeader(http.StatusOK)
+		default:
+			t.echo(w, r)
+		}
+	})
+}
+
+func (t *Target) echo(w http.ResponseWriter, r *http.Request) {
+	t.countTrace(r.Header)
+	buffer := t.buffers.Get().(*bytes.Buffer) //nolint:forcetypeassert // the pool's New makes nothing else
+	defer t.release(buffer)
+	if r.ContentLength > maxBodyBytes {
+		http.Error(w, "the body is longer than 2 MiB", http.StatusRequestEntityTooLarge)
+		return
+	}
+	n, err := buffer.ReadFrom(io.LimitReader(r.Body, maxBodyBytes+1))
+	switch {
+	case err != nil:
+		http.Error(w, "the body could not be read", http.StatusBadRequest)
+		return
+	case n > maxBodyBytes:
+		http.Error(w, "the body is longer than 2 MiB", http.StatusRequestEntityTooLarge)
+		return
+	}
+	header := w.Header()
+	if kind := r.Header["Content-Type"]; len(kind) > 0 {
+		header["Content-Type"] = kind[:1]
+	} else {
+		// Without a type, net/http would look into the body to guess one.
+		header["Content-Type"] = unknownType
+	}
+	header["Content-Length"] = []string{strconv.FormatInt(n, 10)}
+	// An error here is the client's who has gone.
+	_, _ = w.Write(buffer.Bytes())
+}
+
+var unknownType = []string{"application/octet-stream"}
+
+func (t *Target) release(buffer *bytes.Buffer) {
+	if buffer.Cap() > maxPooledBytes {
+		return
+	}
+	buffer.Reset()
+	t.buffers.Put(buffer)
+}
+
+func (t *Target) countTrace(header http.Header) {
+	values := header["Traceparent"]
+	if len(values) != 1 {
+		return
+	}
+	traced, sampled := parseTraceparent(values[0])
+	if traced {
+		t.traced.Add(1)
+	}
+	if sampled {
+		t.sampled.Add(1)
+	}
+}
+
+// UsageHandler serves measure.TargetUsagePath and measure.PathHealth.
+func (t *Target) UsageHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+measure.TargetUsagePath, t.usage)
+	mux.HandleFunc("GET "+measure.PathHealth, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	return mux
+}
+
+func (t *Target) usage(w http.ResponseWriter, _ *http.Request) {
+	pod, err := usage.ReadPod(t.procRoot)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	pod.Traced, pod.Sampled = t.traced.Load(), t.sampled.Load()
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(pod)
+}
