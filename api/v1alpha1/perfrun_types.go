@@ -50,20 +50,20 @@ const (
 // The rules on change stand here and not on the fields, because a field's own rule is not run when the field is added or removed.
 //
 // +kubebuilder:validation:XValidation:rule="self.scenario == oldSelf.scenario",fieldPath=".scenario",message="scenario cannot be changed once the PerfRun exists; create another PerfRun"
-// +kubebuilder:validation:XValidation:rule="self.?rps == oldSelf.?rps",fieldPath=".rps",message="rps cannot be changed once the PerfRun exists; create another PerfRun"
-// +kubebuilder:validation:XValidation:rule="self.?payload == oldSelf.?payload",fieldPath=".payload",message="payload cannot be changed once the PerfRun exists; create another PerfRun"
-// +kubebuilder:validation:XValidation:rule="self.?duration == oldSelf.?duration",fieldPath=".duration",message="duration cannot be changed once the PerfRun exists; create another PerfRun"
-// +kubebuilder:validation:XValidation:rule="self.?warmup == oldSelf.?warmup",fieldPath=".warmup",message="warmup cannot be changed once the PerfRun exists; create another PerfRun"
-// +kubebuilder:validation:XValidation:rule="self.?connections == oldSelf.?connections",fieldPath=".connections",message="connections cannot be changed once the PerfRun exists; create another PerfRun"
-// +kubebuilder:validation:XValidation:rule="self.?pairs == oldSelf.?pairs",fieldPath=".pairs",message="pairs cannot be changed once the PerfRun exists; create another PerfRun"
-// +kubebuilder:validation:XValidation:rule="self.?mTLS == oldSelf.?mTLS",fieldPath=".mTLS",message="mTLS cannot be changed once the PerfRun exists; create another PerfRun"
-// +kubebuilder:validation:XValidation:rule="self.?sampling == oldSelf.?sampling",fieldPath=".sampling",message="sampling cannot be changed once the PerfRun exists; create another PerfRun"
-// +kubebuilder:validation:XValidation:rule="self.?placement == oldSelf.?placement",fieldPath=".placement",message="placement cannot be changed once the PerfRun exists; create another PerfRun"
-// +kubebuilder:validation:XValidation:rule="self.?sidecar == oldSelf.?sidecar",fieldPath=".sidecar",message="sidecar cannot be changed once the PerfRun exists; create another PerfRun"
-// +kubebuilder:validation:XValidation:rule="self.?loadTester == oldSelf.?loadTester",fieldPath=".loadTester",message="loadTester cannot be changed once the PerfRun exists; create another PerfRun"
-// +kubebuilder:validation:XValidation:rule="self.?target == oldSelf.?target",fieldPath=".target",message="target cannot be changed once the PerfRun exists; create another PerfRun"
-// +kubebuilder:validation:XValidation:rule=`!has(self.warmup) || !self.warmup.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || !self.?duration.orValue('1m').matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.warmup) <= duration(self.?duration.orValue('1m'))`,fieldPath=".warmup",message="warmup must not be longer than duration (default 1m)"
-// +kubebuilder:validation:XValidation:rule=`!self.?duration.orValue('1m').matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.?duration.orValue('1m')) >= duration(string(self.?pairs.orValue(6)) + 's')`,fieldPath=".duration",message="duration must be at least 1s for each of the pairs (default 6)"
+// +kubebuilder:validation:XValidation:rule="has(self.rps) ? has(oldSelf.rps) && self.rps == oldSelf.rps : !has(oldSelf.rps)",fieldPath=".rps",message="rps cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.payload) ? has(oldSelf.payload) && self.payload == oldSelf.payload : !has(oldSelf.payload)",fieldPath=".payload",message="payload cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.duration) ? has(oldSelf.duration) && self.duration == oldSelf.duration : !has(oldSelf.duration)",fieldPath=".duration",message="duration cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.warmup) ? has(oldSelf.warmup) && self.warmup == oldSelf.warmup : !has(oldSelf.warmup)",fieldPath=".warmup",message="warmup cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.connections) ? has(oldSelf.connections) && self.connections == oldSelf.connections : !has(oldSelf.connections)",fieldPath=".connections",message="connections cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.pairs) ? has(oldSelf.pairs) && self.pairs == oldSelf.pairs : !has(oldSelf.pairs)",fieldPath=".pairs",message="pairs cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.mTLS) ? has(oldSelf.mTLS) && self.mTLS == oldSelf.mTLS : !has(oldSelf.mTLS)",fieldPath=".mTLS",message="mTLS cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.sampling) ? has(oldSelf.sampling) && self.sampling == oldSelf.sampling : !has(oldSelf.sampling)",fieldPath=".sampling",message="sampling cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.placement) ? has(oldSelf.placement) && self.placement == oldSelf.placement : !has(oldSelf.placement)",fieldPath=".placement",message="placement cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.sidecar) ? has(oldSelf.sidecar) && self.sidecar == oldSelf.sidecar : !has(oldSelf.sidecar)",fieldPath=".sidecar",message="sidecar cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.loadTester) ? has(oldSelf.loadTester) && self.loadTester == oldSelf.loadTester : !has(oldSelf.loadTester)",fieldPath=".loadTester",message="loadTester cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.target) ? has(oldSelf.target) && self.target == oldSelf.target : !has(oldSelf.target)",fieldPath=".target",message="target cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule=`!has(self.warmup) || !self.warmup.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || (has(self.duration) ? !self.duration.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.warmup) <= duration(self.duration) : duration(self.warmup) <= duration('1m'))`,fieldPath=".warmup",message="warmup must not be longer than duration (default 1m)"
+// +kubebuilder:validation:XValidation:rule=`!has(self.duration) || !self.duration.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.duration).getSeconds() >= (has(self.pairs) ? self.pairs : 6)`,fieldPath=".duration",message="duration must be at least 1s for each of the pairs (default 6)"
 type PerfRunSpec struct {
 	// scenario is the path that is measured. Invocation: service invocation, HTTP to HTTP.
 	// +required
@@ -167,7 +167,7 @@ type SidecarSettings struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).sign() >= 0",message="sidecar.cpu must be a number of CPUs, 0 or more, such as 500m or 1"
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && !quantity(string(self)).isLessThan(quantity('0'))",message="sidecar.cpu must be a number of CPUs, 0 or more, such as 500m or 1"
 	CPU *resource.Quantity `json:"cpu,omitempty"`
 
 	// memory is each sidecar's memory limit; unset or "0" sets none.
@@ -175,7 +175,7 @@ type SidecarSettings struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).sign() >= 0",message="sidecar.memory must be a number of bytes, 0 or more, such as 256Mi"
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && !quantity(string(self)).isLessThan(quantity('0'))",message="sidecar.memory must be a number of bytes, 0 or more, such as 256Mi"
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
 	// image is the sidecar's image. Unset: the one that the cluster's Dapr injects.
@@ -194,6 +194,8 @@ type SidecarSettings struct {
 type PodSettings struct {
 	// resources of the main container. Unset: no requests and no limits, so that only the sidecars are held back.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="[has(self.requests) ? self.requests : {}, has(self.limits) ? self.limits : {}].all(m, m.all(k, isQuantity(string(m[k])) && !quantity(string(m[k])).isLessThan(quantity('0'))))",message="resources.requests and resources.limits must be quantities, 0 or more, such as 500m or 256Mi"
+	// +kubebuilder:validation:XValidation:rule="!has(self.claims)",message="resources takes requests and limits only, no claims"
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
 
 	// nodeSelector limits the nodes that the pod may run on.

@@ -1,0 +1,115 @@
+package v1alpha1_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+)
+
+// published are the settings of the published Dapr service invocation test.
+func published(change func(*v1alpha1.Settings)) v1alpha1.Settings {
+	s := v1alpha1.Settings{
+		RPS:          1000,
+		PayloadBytes: 1024,
+		Duration:     metav1.Duration{Duration: time.Minute},
+		Warmup:       metav1.Duration{Duration: 10 * time.Second},
+		Connections:  []int32{16},
+		Pairs:        6,
+		MTLS:         true,
+		Sampling:     "0.1",
+		Placement:    v1alpha1.PlacementDifferentNode,
+		SidecarCPU:   resource.MustParse("500m"),
+	}
+	if change != nil {
+		change(&s)
+	}
+	return s
+}
+
+func TestEffectiveSettings(t *testing.T) {
+	seconds := func(n int) *metav1.Duration { return &metav1.Duration{Duration: time.Duration(n) * time.Second} }
+	quantity := func(s string) *resource.Quantity { return ptr.To(resource.MustParse(s)) }
+	for name, test := range map[string]struct {
+		spec v1alpha1.PerfRunSpec
+		want v1alpha1.Settings
+	}{
+		"nothing set": {
+			want: published(nil),
+		},
+		"empty parents": {
+			spec: v1alpha1.PerfRunSpec{Payload: &v1alpha1.Payload{}, Connections: []int32{}, Sidecar: &v1alpha1.SidecarSettings{}},
+			want: published(nil),
+		},
+		"everything set": {
+			spec: v1alpha1.PerfRunSpec{
+				RPS: ptr.To[int32](500), Payload: &v1alpha1.Payload{Size: quantity("1Mi")}, Duration: seconds(90), Warmup: seconds(20),
+				Connections: []int32{2, 4}, Pairs: ptr.To[int32](8), MTLS: ptr.To(false), Sampling: ptr.To("1"),
+				Placement: ptr.To(v1alpha1.PlacementAny),
+				Sidecar:   &v1alpha1.SidecarSettings{CPU: quantity("2"), Memory: quantity("256Mi")},
+			},
+			want: v1alpha1.Settings{
+				RPS: 500, PayloadBytes: 1 << 20, Duration: *seconds(90), Warmup: *seconds(20),
+				Connections: []int32{2, 4}, Pairs: 8, MTLS: false, Sampling: "1",
+				Placement:  v1alpha1.PlacementAny,
+				SidecarCPU: resource.MustParse("2"), SidecarMemory: resource.MustParse("256Mi"),
+			},
+		},
+		"a body counts in bytes, not characters": {
+			spec: v1alpha1.PerfRunSpec{Payload: &v1alpha1.Payload{Body: ptr.To("größe")}},
+			want: published(func(s *v1alpha1.Settings) { s.PayloadBytes = 7 }),
+		},
+		"an empty body": {
+			spec: v1alpha1.PerfRunSpec{Payload: &v1alpha1.Payload{Body: ptr.To("")}},
+			want: published(func(s *v1alpha1.Settings) { s.PayloadBytes = 0 }),
+		},
+		"an empty generated payload": {
+			spec: v1alpha1.PerfRunSpec{Payload: &v1alpha1.Payload{Size: quantity("0")}},
+			want: published(func(s *v1alpha1.Settings) { s.PayloadBytes = 0 }),
+		},
+		"a duration shorter than the default warm-up": {
+			spec: v1alpha1.PerfRunSpec{Duration: seconds(6)},
+			want: published(func(s *v1alpha1.Settings) { s.Duration, s.Warmup = *seconds(6), *seconds(6) }),
+		},
+		"no warm-up": {
+			spec: v1alpha1.PerfRunSpec{Warmup: seconds(0)},
+			want: published(func(s *v1alpha1.Settings) { s.Warmup = *seconds(0) }),
+		},
+		"no sidecar limits": {
+			spec: v1alpha1.PerfRunSpec{Sidecar: &v1alpha1.SidecarSettings{CPU: quantity("0"), Memory: quantity("0")}},
+			want: published(func(s *v1alpha1.Settings) { s.SidecarCPU = resource.MustParse("0") }),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := test.spec.DeepCopy()
+			if diff := cmp.Diff(test.want, test.spec.EffectiveSettings()); diff != "" {
+				t.Errorf("settings (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(before, &test.spec); diff != "" {
+				t.Errorf("the spec was changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestFinished(t *testing.T) {
+	for phase, want := range map[v1alpha1.Phase]bool{
+		"":                         false,
+		v1alpha1.PhaseQueued:       false,
+		v1alpha1.PhasePreparing:    false,
+		v1alpha1.PhaseMeasuring:    false,
+		v1alpha1.PhaseCollecting:   false,
+		v1alpha1.PhaseSucceeded:    true,
+		v1alpha1.PhaseInconclusive: true,
+		v1alpha1.PhaseError:        true,
+	} {
+		if got := phase.Finished(); got != want {
+			t.Errorf("Phase(%q).Finished() = %t, want %t", phase, got, want)
+		}
+	}
+}

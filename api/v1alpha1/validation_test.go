@@ -1,0 +1,232 @@
+package v1alpha1_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// perfRun is a PerfRun as a person writes it: the lines of spec are YAML; scenario is Invocation unless they say otherwise.
+func perfRun(spec string) *unstructured.Unstructured {
+	GinkgoHelper()
+	fields := map[string]any{}
+	Expect(yaml.Unmarshal([]byte(spec), &fields)).To(Succeed())
+	if _, found := fields["scenario"]; !found {
+		fields["scenario"] = "Invocation"
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "perfrun.dev/v1alpha1",
+		"kind":       "PerfRun",
+		"metadata":   map[string]any{"generateName": "test-", "namespace": "default"},
+		"spec":       fields,
+	}}
+}
+
+// refused expects a refusal that holds each of the sentences, and nothing that only a developer understands.
+func refused(err error, sentences ...string) {
+	GinkgoHelper()
+	Expect(err).To(HaveOccurred(), "the API server has accepted it")
+	for _, s := range sentences {
+		Expect(err.Error()).To(ContainSubstring(s))
+	}
+	Expect(err.Error()).NotTo(ContainSubstring("evaluation error"))
+	Expect(err.Error()).NotTo(ContainSubstring("no such"))
+}
+
+const mayNotChange = "cannot be changed once the PerfRun exists; create another PerfRun"
+
+var _ = Describe("A PerfRun", func() {
+	It("is accepted as each sample has it", func(ctx context.Context) {
+		samples, err := filepath.Glob(filepath.Join(configDir, "samples", "perfrun_*.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(samples).NotTo(BeEmpty())
+		for _, path := range samples {
+			text, err := os.ReadFile(path)
+			Expect(err).NotTo(HaveOccurred())
+			sample := &unstructured.Unstructured{}
+			Expect(yaml.Unmarshal(text, sample)).To(Succeed())
+			sample.SetNamespace("default")
+			Expect(strict.Create(ctx, sample)).To(Succeed(), path)
+		}
+	})
+
+	DescribeTable("is accepted with",
+		func(ctx context.Context, spec string) {
+			Expect(strict.Create(ctx, perfRun(spec))).To(Succeed())
+		},
+		Entry("nothing but a scenario", ""),
+		Entry("the lowest rate", "rps: 1"),
+		Entry("the highest rate", "rps: 100000"),
+		Entry("no sampling", `sampling: "0"`),
+		Entry("the least sampling that fits", `sampling: "0.00000000000001"`),
+		Entry("all sampling", `sampling: "1"`),
+		Entry("all sampling, with decimals", `sampling: "1.0"`),
+		Entry("an empty generated payload", "payload: {size: 0}"),
+		Entry("a payload size as a number", "payload: {size: 512}"),
+		Entry("a payload size as text", `payload: {size: "512"}`),
+		Entry("the largest payload", "payload: {size: 1Mi}"),
+		Entry("a payload size in exponent form", "payload: {size: 1e3}"),
+		Entry("an empty body", `payload: {body: ""}`),
+		Entry("the largest body", "payload: {body: "+strings.Repeat("x", 16384)+"}"),
+		Entry("the shortest duration", "{duration: 2s, pairs: 2, warmup: 0s}"),
+		Entry("the longest duration", "duration: 24h"),
+		Entry("a compound duration", "duration: 1m30s"),
+		Entry("a fraction of a minute", "{duration: 1.5m, warmup: 500ms}"),
+		Entry("a duration as Go writes it", "{duration: 1m0s, warmup: 1m0s}"),
+		Entry("a duration of one second for each pair", "{duration: 6s}"),
+		Entry("no warm-up", "warmup: 0s"),
+		Entry("a warm-up as long as the default duration", "warmup: 1m"),
+		Entry("the longest warm-up", "{duration: 24h, warmup: 1h}"),
+		Entry("one point", "connections: [1]"),
+		Entry("the most points", "connections: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 4096]"),
+		Entry("one pair", "pairs: 1"),
+		Entry("the most pairs", "pairs: 60"),
+		Entry("mTLS off", "mTLS: false"),
+		Entry("each placement: SameNode", "placement: SameNode"),
+		Entry("each placement: Any", "placement: Any"),
+		Entry("each placement: DifferentNode", "placement: DifferentNode"),
+		Entry("each clean-up: Always", "cleanup: Always"),
+		Entry("each clean-up: OnSuccess", "cleanup: OnSuccess"),
+		Entry("each clean-up: Never", "cleanup: Never"),
+		Entry("sidecar limits", "sidecar: {cpu: 500m, memory: 256Mi, image: example.com/daprd:1.18.0, logLevel: debug}"),
+		Entry("no sidecar limits", `sidecar: {cpu: 0, memory: "0"}`),
+		Entry("sidecar limits as numbers", "sidecar: {cpu: 2, memory: 268435456}"),
+		Entry("settings of both pods", `
+loadTester:
+  resources: {requests: {cpu: 1, memory: 64Mi}, limits: {cpu: "2", memory: 128Mi}}
+  nodeSelector: {disk: ssd}
+target:
+  tolerations: [{key: dedicated, operator: Equal, value: perf, effect: NoSchedule}]
+  imagePullSecrets: [{name: pull}]`),
+	)
+
+	DescribeTable("is refused with",
+		func(ctx context.Context, spec string, sentences ...string) {
+			refused(strict.Create(ctx, perfRun(spec)), sentences...)
+		},
+		Entry("rps 0", "rps: 0", "spec.rps", "greater than or equal to 1"),
+		Entry("rps below 0", "rps: -1", "spec.rps", "greater than or equal to 1"),
+		Entry("rps above the highest", "rps: 100001", "spec.rps", "less than or equal to 100000"),
+		Entry("rps in words", "rps: many", "spec.rps", "must be of type integer"),
+		Entry("a fraction of rps", "rps: 1.5", "spec.rps", "must be of type integer"),
+		Entry("sampling above 1", `sampling: "1.5"`, "spec.sampling", `between 0 and 1 in quotes, such as "0.1"`),
+		Entry("sampling just above 1", `sampling: "1.01"`, "spec.sampling", "between 0 and 1"),
+		Entry("sampling below 0", `sampling: "-0.1"`, "spec.sampling", "between 0 and 1"),
+		Entry("sampling in words", `sampling: "abc"`, "spec.sampling", "between 0 and 1"),
+		Entry("sampling in exponent form", `sampling: "1e-1"`, "spec.sampling", "between 0 and 1"),
+		Entry("empty sampling", `sampling: ""`, "spec.sampling", "between 0 and 1"),
+		Entry("sampling without quotes", "sampling: 0.1", "spec.sampling", "must be of type string"),
+		Entry("both kinds of payload", "payload: {size: 1Ki, body: hello}", "spec.payload", "exactly one of size and body"),
+		Entry("no kind of payload", "payload: {}", "spec.payload", "exactly one of size and body"),
+		Entry("an unparsable payload size", "payload: {size: 1Kx}", "spec.payload.size", "number of bytes between 0 and 1Mi, such as 1Ki or 512"),
+		Entry("a payload size that only looks like a quantity", "payload: {size: 1e1.5}", "spec.payload.size", "between 0 and 1Mi"),
+		Entry("a payload size below 0", "payload: {size: -1}", "spec.payload.size", "between 0 and 1Mi"),
+		Entry("a payload size above the largest", "payload: {size: 2Mi}", "spec.payload.size", "between 0 and 1Mi"),
+		Entry("a payload size just above the largest", "payload: {size: 1048577}", "spec.payload.size", "between 0 and 1Mi"),
+		Entry("a payload size beyond integers", "payload: {size: '1e30'}", "spec.payload.size", "between 0 and 1Mi"),
+		Entry("a fraction of a byte", "payload: {size: 1500m}", "spec.payload.size", "between 0 and 1Mi"),
+		Entry("an empty payload size", `payload: {size: ""}`, "spec.payload.size", "between 0 and 1Mi"),
+		Entry("a body that is too long", "payload: {body: "+strings.Repeat("x", 16385)+"}", "spec.payload.body", "may not be more than 16384"),
+		Entry("a duration in words", "duration: 1 minute", "spec.duration", "between 2s and 24h, such as 30s, 1m or 1m30s"),
+		Entry("a duration of 0", "duration: 0s", "spec.duration", "between 2s and 24h"),
+		Entry("a duration below the shortest", "{duration: 1999ms, pairs: 1}", "spec.duration", "between 2s and 24h"),
+		Entry("a duration below 0", "duration: -5s", "spec.duration", "between 2s and 24h"),
+		Entry("a duration above the longest", "duration: 25h", "spec.duration", "between 2s and 24h"),
+		Entry("a duration beyond what a duration can hold", "duration: 99999999999h", "spec.duration", "between 2s and 24h"),
+		Entry("a duration without unit", `duration: "60"`, "spec.duration", "between 2s and 24h"),
+		Entry("a duration as a number", "duration: 60", "spec.duration", "must be of type string"),
+		Entry("an empty duration", `duration: ""`, "spec.duration", "between 2s and 24h"),
+		Entry("a duration too short for the default pairs", "duration: 5s", "spec.duration", "at least 1s for each of the pairs (default 6)"),
+		Entry("a duration too short for its pairs", "{duration: 30s, pairs: 31}", "spec.duration", "at least 1s for each of the pairs"),
+		Entry("a warm-up in words", "warmup: soon", "spec.warmup", "between 0s and 1h, such as 10s"),
+		Entry("a warm-up above the longest", "{duration: 24h, warmup: 61m}", "spec.warmup", "between 0s and 1h"),
+		Entry("a warm-up longer than the duration", "{duration: 30s, warmup: 31s}", "spec.warmup", "not be longer than duration"),
+		Entry("a warm-up longer than the default duration", "warmup: 61s", "spec.warmup", "not be longer than duration (default 1m)"),
+		Entry("no points", "connections: []", "spec.connections", "should have at least 1 items"),
+		Entry("a point without connections", "connections: [0]", "spec.connections[0]", "greater than or equal to 1"),
+		Entry("a point with too many connections", "connections: [16, 4097]", "spec.connections[1]", "less than or equal to 4096"),
+		Entry("too many points", "connections: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17]", "spec.connections", "must have at most 16 items"),
+		Entry("one number as connections", "connections: 16", "spec.connections", "must be of type array"),
+		Entry("no pairs", "pairs: 0", "spec.pairs", "greater than or equal to 1"),
+		Entry("too many pairs", "{pairs: 61, duration: 2m}", "spec.pairs", "less than or equal to 60"),
+		Entry("a scenario that is not offered yet", "scenario: Actors", "spec.scenario", `supported values: "Invocation"`),
+		Entry("no scenario", "scenario:", "spec.scenario", "Required value"),
+		Entry("mTLS in words", `mTLS: "on"`, "spec.mTLS", "must be of type boolean"),
+		Entry("a misspelt placement", "placement: DifferentNodes", "spec.placement", `supported values: "DifferentNode", "SameNode", "Any"`),
+		Entry("an unknown clean-up", "cleanup: Sometimes", "spec.cleanup", `supported values: "Always", "OnSuccess", "Never"`),
+		Entry("an unparsable sidecar.cpu", "sidecar: {cpu: half}", "spec.sidecar.cpu", "number of CPUs, 0 or more, such as 500m or 1"),
+		Entry("a sidecar.cpu below 0", "sidecar: {cpu: -1}", "spec.sidecar.cpu", "0 or more"),
+		Entry("an unparsable sidecar.memory", "sidecar: {memory: plenty}", "spec.sidecar.memory", "number of bytes, 0 or more, such as 256Mi"),
+		Entry("a sidecar.memory below 0", "sidecar: {memory: -1Mi}", "spec.sidecar.memory", "0 or more"),
+		Entry("an empty sidecar.image", `sidecar: {image: ""}`, "spec.sidecar.image", "at least 1 chars long"),
+		Entry("an unknown log level", "sidecar: {logLevel: loud}", "spec.sidecar.logLevel", `supported values: "debug", "info", "warn", "error"`),
+		Entry("an unparsable limit of a pod", "target: {resources: {limits: {cpu: half}}}",
+			"spec.target.resources.limits.cpu", "must be quantities, 0 or more, such as 500m or 256Mi"),
+		// Without the rule it would be stored, and no typed client could ever read the list of PerfRuns again.
+		Entry("a request that only looks like a quantity", `loadTester: {resources: {requests: {cpu: "1e1.5"}}}`,
+			"spec.loadTester.resources", "must be quantities"),
+		Entry("a limit below 0", "target: {resources: {limits: {memory: -1}}}", "spec.target.resources", "0 or more"),
+		Entry("resource claims", "target: {resources: {claims: [{name: gpu}]}}", "spec.target.resources", "requests and limits only"),
+		Entry("an unknown field", "rpms: 1000", `unknown field "spec.rpms"`),
+		Entry("an unknown field further down", "sidecar: {cpus: 1}", `unknown field "spec.sidecar.cpus"`),
+	)
+
+	DescribeTable("once it exists cannot be changed in",
+		func(ctx context.Context, field, before, after string) {
+			unset := perfRun("")
+			with := perfRun(field + ": " + before)
+			for _, change := range []struct {
+				does string
+				run  *unstructured.Unstructured
+				to   string
+			}{
+				{"changing", with.DeepCopy(), field + ": " + after},
+				{"removing", with.DeepCopy(), ""},
+				{"adding", unset.DeepCopy(), field + ": " + before},
+			} {
+				By(change.does)
+				Expect(strict.Create(ctx, change.run)).To(Succeed())
+				change.run.Object["spec"] = perfRun(change.to).Object["spec"]
+				refused(strict.Update(ctx, change.run), "spec."+field+":", field+" "+mayNotChange)
+			}
+		},
+		func(field, before, after string) string { return fmt.Sprintf("%s: %s to %s", field, before, after) },
+		Entry(nil, "rps", "1000", "1001"),
+		Entry(nil, "payload", "{size: 1Ki}", "{size: 2Ki}"),
+		Entry(nil, "payload", "{size: 1Ki}", "{body: hello}"),
+		Entry(nil, "payload", "{body: hello}", "{body: hallo}"),
+		Entry(nil, "duration", "1m", "2m"),
+		Entry(nil, "warmup", "10s", "20s"),
+		Entry(nil, "connections", "[16]", "[16, 32]"),
+		Entry(nil, "pairs", "6", "8"),
+		Entry(nil, "mTLS", "true", "false"),
+		Entry(nil, "sampling", `"0.1"`, `"0.2"`),
+		Entry(nil, "placement", "Any", "SameNode"),
+		Entry(nil, "sidecar", "{cpu: 500m}", "{cpu: 600m}"),
+		Entry(nil, "sidecar", "{cpu: 500m}", "{cpu: 500m, memory: 1Gi}"),
+		Entry(nil, "loadTester", "{nodeSelector: {disk: ssd}}", "{nodeSelector: {disk: hdd}}"),
+		Entry(nil, "target", "{resources: {limits: {cpu: 1}}}", "{resources: {limits: {cpu: 2}}}"),
+	)
+
+	It("can change its clean-up at any time", func(ctx context.Context) {
+		run := perfRun("rps: 10")
+		Expect(strict.Create(ctx, run)).To(Succeed())
+		for _, spec := range []string{"{rps: 10, cleanup: Never}", "{rps: 10, cleanup: OnSuccess}", "rps: 10"} {
+			run.Object["spec"] = perfRun(spec).Object["spec"]
+			Expect(strict.Update(ctx, run)).To(Succeed())
+		}
+	})
+
+	It("fits into the annotation that a client-side kubectl apply makes", func() {
+		text, err := os.ReadFile(filepath.Join(configDir, "crd", "bases", "perfrun.dev_perfruns.yaml"))
+		Expect(err).NotTo(HaveOccurred())
+		Expect(len(text)).To(BeNumerically("<", 256<<10))
+	})
+})
