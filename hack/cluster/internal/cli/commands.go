@@ -1,0 +1,252 @@
+package cli
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"perfrun.dev/perfrun/hack/cluster/internal/build"
+	"perfrun.dev/perfrun/hack/cluster/internal/cluster"
+	"perfrun.dev/perfrun/hack/cluster/internal/image"
+	"perfrun.dev/perfrun/hack/cluster/internal/plan"
+	"perfrun.dev/perfrun/hack/cluster/internal/preflight"
+	"perfrun.dev/perfrun/hack/cluster/internal/progress"
+)
+
+func commands() []command {
+	return []command{
+		{"up", "", "make the cluster, or whatever is missing of it", longUp, setupUp},
+		{"down", "", "remove it, from any state", longDown, setupDown},
+		{"status", "", "show what runs and what does not", longStatus, setupStatus},
+		{"load", "NAME:TAG --binary FILE", "make an image of a program and load it", longLoad, setupLoad},
+		{"kubeconfig", "", "print the path of the kubeconfig", longKubeconfig, setupKubeconfig},
+		{"node", "stop|start|restart NODE", "stop or start a node's kubelet and containerd", longNode, setupNode},
+		{"build", "", "only build the programs", longBuild, setupBuild},
+	}
+}
+
+const longUp = `
+Builds what is missing, boots the nodes and installs CoreDNS, metrics-server
+and Dapr. On a cluster that runs it takes seconds; on one that has stopped half
+way, or lost processes, or seen a reboot, it does what is left to do.
+`
+
+func setupUp(fs *flag.FlagSet) runner {
+	var o cluster.Options
+	fs.IntVar(&o.Nodes, "nodes", 0, fmt.Sprintf("`number` of nodes, 1 to %d (default 3, or as the cluster is)", plan.MaxNodes))
+	fs.StringVar(&o.Dapr, "dapr", "", fmt.Sprintf("`version` of Dapr, one of: %s (default %s, or as the cluster is)", strings.Join(plan.DaprVersions(), ", "), plan.DefaultDapr))
+	fs.BoolVar(&o.IgnoreResources, "ignore-resources", false, "go on with less disk or memory than is wise")
+	return func(ctx context.Context, e env, args []string) error {
+		return change(ctx, e, args, true, func(c *cluster.Cluster) error {
+			if err := c.Up(ctx, o); err != nil {
+				return err
+			}
+			fmt.Fprintf(e.out, "\nTo use it:\n  export KUBECONFIG=%s PATH=%s:$PATH\n  kubectl get nodes\n", c.Kubeconfig(), c.Bin())
+			return nil
+		})
+	}
+}
+
+const longDown = `
+Ends every process of the cluster and removes its namespaces, mounts, control
+groups and files. It may be given at any time and any number of times: also
+after a crash, after a reboot, or half way through an up. The programs built
+and the logs stay, so that the next up is quick, unless --all is given.
+`
+
+func setupDown(fs *flag.FlagSet) runner {
+	all := fs.Bool("all", false, "remove the programs built and the logs too")
+	return func(ctx context.Context, e env, args []string) error {
+		return change(ctx, e, args, false, func(c *cluster.Cluster) error {
+			return cluster.Down(ctx, c, *all)
+		})
+	}
+}
+
+const longStatus = `
+Shows processes, nodes and workloads, and where the log files are. Ends with 1
+if anything is missing or not ready.
+`
+
+func setupStatus(*flag.FlagSet) runner {
+	return func(ctx context.Context, e env, args []string) error {
+		c, err := open(e, args)
+		if err != nil {
+			return err
+		}
+		whole, err := c.Status(ctx, e.out)
+		if err == nil && !whole {
+			return errQuiet
+		}
+		return err
+	}
+}
+
+const longLoad = `
+Makes an image that holds one static program and nothing else, and imports it
+into every node that does not have that very image. The digest is printed; the
+same program always has the same. Pods use the image under NAME:TAG, with
+imagePullPolicy IfNotPresent or Never.
+`
+
+func setupLoad(fs *flag.FlagSet) runner {
+	binary := fs.String("binary", "", "`file` of the program, built with CGO_ENABLED=0 (required)")
+	user := fs.String("user", "65532:65532", "numeric `UID:GID` it runs as")
+	entry := fs.String("entrypoint", "/perfrun", "where the program is in the image; after a comma each, `arguments` it always gets")
+	return func(ctx context.Context, e env, args []string) error {
+		if len(args) != 1 || *binary == "" {
+			return usagef("load needs an image name and --binary")
+		}
+		ref, err := image.Normalize(args[0])
+		if err != nil {
+			return usageError{err}
+		}
+		if err := image.CheckUser(*user); err != nil {
+			return usageError{err}
+		}
+		entrypoint := strings.Split(*entry, ",")
+		if !filepath.IsAbs(entrypoint[0]) {
+			return usagef("--entrypoint must begin with a path from the root, as /perfrun")
+		}
+		file, err := filepath.Abs(*binary)
+		if err != nil {
+			return fmt.Errorf("resolving --binary: %w", err)
+		}
+		return change(ctx, e, nil, true, func(c *cluster.Cluster) error {
+			digest, err := c.LoadImage(ctx, image.Spec{Reference: ref, Binary: file, Entrypoint: entrypoint, User: *user})
+			if err == nil {
+				fmt.Fprintln(e.out, digest)
+			}
+			return err
+		})
+	}
+}
+
+const longKubeconfig = `
+Prints the path, for: export KUBECONFIG=$(localcluster kubeconfig)
+`
+
+func setupKubeconfig(*flag.FlagSet) runner {
+	return func(_ context.Context, e env, args []string) error {
+		if len(args) > 0 {
+			return usagef("kubeconfig takes no arguments")
+		}
+		if _, err := os.Stat(e.layout.Kubeconfig()); err != nil {
+			return cluster.ErrNone
+		}
+		fmt.Fprintln(e.out, e.layout.Kubeconfig())
+		return nil
+	}
+}
+
+const longNode = `
+Stops or starts kubelet and containerd of a node (n1, n2, ...). Pods run on
+meanwhile. Start and restart wait until the node is ready again.
+`
+
+func setupNode(*flag.FlagSet) runner {
+	return func(ctx context.Context, e env, args []string) error {
+		if len(args) != 2 {
+			return usagef("node needs stop, start or restart, and the name of a node")
+		}
+		return change(ctx, e, nil, true, func(c *cluster.Cluster) error {
+			switch args[0] {
+			case "stop":
+				return c.StopNode(ctx, args[1])
+			case "start":
+				return c.StartNode(ctx, args[1])
+			case "restart":
+				return c.RestartNode(ctx, args[1])
+			}
+			return usagef("a node can stop, start or restart, not %q", args[0])
+		})
+	}
+}
+
+const longBuild = `
+Builds what the cluster is made of, without starting anything; root is not
+needed. With --only envtest it builds just kube-apiserver, etcd and kubectl and
+prints the folder they are in, for KUBEBUILDER_ASSETS.
+`
+
+func setupBuild(fs *flag.FlagSet) runner {
+	only := fs.String("only", "", "build a `part`: envtest")
+	version := fs.String("dapr", plan.DefaultDapr, "`version` of Dapr")
+	return func(ctx context.Context, e env, args []string) error {
+		if len(args) > 0 {
+			return usagef("build takes no arguments")
+		}
+		groups := build.Cluster(*version)
+		switch _, known := plan.DaprModules[*version]; {
+		case *only == "envtest":
+			groups = build.Envtest()
+		case *only != "":
+			return usagef("--only can be envtest, not %q", *only)
+		case !known:
+			return usagef("--dapr can be one of: %s", strings.Join(plan.DaprVersions(), ", "))
+		}
+		if err := preflight.Platform(false); err != nil {
+			return err
+		}
+		// Progress goes to standard error: the output is the folder alone.
+		r := progress.New(os.Stderr)
+		c, err := cluster.New(e.layout, r)
+		if err != nil {
+			return err
+		}
+		unlock, err := c.Lock(ctx)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		b := build.Builder{Layout: e.layout, Report: r}
+		if err := b.Run(ctx, groups); err != nil {
+			return err
+		}
+		fmt.Fprintln(e.out, e.layout.Bin())
+		return nil
+	}
+}
+
+// open reads the cluster without changing it.
+func open(e env, args []string) (*cluster.Cluster, error) {
+	if len(args) > 0 {
+		return nil, usagef("unexpected argument %q", args[0])
+	}
+	if err := preflight.Platform(true); err != nil {
+		return nil, err
+	}
+	c, err := cluster.New(e.layout, progress.New(os.Stderr))
+	if err != nil {
+		return nil, err
+	}
+	return c, c.Load()
+}
+
+// change does something to the cluster while nobody else does.
+func change(ctx context.Context, e env, args []string, load bool, f func(*cluster.Cluster) error) error {
+	if len(args) > 0 {
+		return usagef("unexpected argument %q", args[0])
+	}
+	if err := preflight.Platform(true); err != nil {
+		return err
+	}
+	c, err := cluster.New(e.layout, progress.New(os.Stderr))
+	if err != nil {
+		return err
+	}
+	unlock, err := c.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if load { // down works without, whatever the file says
+		if err := c.Load(); err != nil {
+			return err
+		}
+	}
+	return f(c)
+}

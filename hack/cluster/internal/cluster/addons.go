@@ -1,0 +1,167 @@
+package cluster
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"perfrun.dev/perfrun/hack/cluster/internal/addons"
+	"perfrun.dev/perfrun/hack/cluster/internal/files"
+	"perfrun.dev/perfrun/hack/cluster/internal/plan"
+	"perfrun.dev/perfrun/hack/cluster/internal/progress"
+	"perfrun.dev/perfrun/hack/cluster/internal/run"
+)
+
+// awaitNodes waits for the kubelets and tells the API server what a node may
+// not say of itself.
+func (c *Cluster) awaitNodes(ctx context.Context) error {
+	return c.Report.Step("waiting for the nodes", func(s *progress.Step) (string, error) {
+		var all []object
+		err := poll(ctx, 3*time.Minute, 300*time.Millisecond, func() (string, error) {
+			for _, n := range c.nodes {
+				if err := c.running("kubelet-"+n.Name, "kube-proxy-"+n.Name, "containerd-"+n.Name); err != nil {
+					return "", err
+				}
+			}
+			var err error
+			if all, err = c.list(ctx, "nodes"); err != nil {
+				return err.Error(), nil
+			}
+			missing := unready(all, len(c.nodes))
+			s.Detail("%s", missing)
+			return missing, nil
+		})
+		if err != nil {
+			return "", fmt.Errorf("waiting for the nodes: %w", err)
+		}
+		return fmt.Sprintf("%d nodes are ready", len(c.nodes)), c.describeNodes(ctx, all)
+	})
+}
+
+func (c *Cluster) describeNodes(ctx context.Context, all []object) error {
+	for _, o := range all {
+		n, err := plan.Find(c.nodes, o.Metadata.Name)
+		if err != nil {
+			continue // somebody else's idea of a node
+		}
+		label := "node-role.kubernetes.io/worker"
+		if n.ControlPlane {
+			label = plan.ControlPlaneLabel
+		}
+		if _, ok := o.Metadata.Labels[label]; ok && o.Spec.PodCIDR == n.PodCIDR {
+			continue
+		}
+		patch, err := json.Marshal(map[string]any{
+			"metadata": map[string]any{"labels": map[string]string{label: ""}},
+			"spec":     map[string]any{"podCIDR": n.PodCIDR, "podCIDRs": []string{n.PodCIDR}},
+		})
+		if err != nil {
+			return fmt.Errorf("describing node: %w", err)
+		}
+		if _, err := c.kubectl(ctx, nil, "patch", "node", n.Name, "-p", string(patch)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// installAddons does not wait: Dapr's images start meanwhile.
+func (c *Cluster) installAddons(ctx context.Context) error {
+	for _, name := range []string{"coredns.yaml", "metrics-server.yaml"} {
+		if err := c.apply(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const (
+	daprNamespace = "dapr-system"
+	// daprWorkloads is how many Deployments and StatefulSets the chart makes:
+	// operator, sentry, sidecar injector, placement, scheduler.
+	daprWorkloads = 5
+)
+
+// installDapr lets Helm do it, unless it has done the same before and the
+// result is still there.
+func (c *Cluster) installDapr(ctx context.Context) error {
+	values, err := addons.Render("dapr-values.yaml", c.addonParams())
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(values)
+	stamp, done := c.Config("dapr.installed"), hex.EncodeToString(sum[:])
+	if old, err := os.ReadFile(stamp); err == nil && string(old) == done {
+		if all, err := c.list(ctx, "deployments,statefulsets", "-n", daprNamespace); err == nil && len(all) >= daprWorkloads {
+			return nil
+		}
+	}
+	return c.Report.Step("installing Dapr "+c.state.Dapr, func(*progress.Step) (string, error) {
+		file := c.Config("dapr-values.yaml")
+		if err := files.Write(file, values, 0o644); err != nil {
+			return "", err
+		}
+		chart, err := c.daprChart(ctx)
+		if err != nil {
+			return "", err
+		}
+		if err := c.helm(ctx, "upgrade", "--install", "dapr", chart,
+			"--namespace", daprNamespace, "--create-namespace", "--values", file); err != nil {
+			return "", err
+		}
+		return "installed Dapr " + c.state.Dapr, files.Write(stamp, []byte(done), 0o644)
+	})
+}
+
+// daprChart is the folder of Dapr's Helm chart, which is a part of its module.
+func (c *Cluster) daprChart(ctx context.Context) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", "github.com/dapr/dapr")
+	cmd.Dir = filepath.Join(c.Modules, plan.DaprModules[c.state.Dapr])
+	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+	out, err := run.Cmd(cmd)
+	if err != nil {
+		return "", fmt.Errorf("finding Dapr's chart: %w", err)
+	}
+	chart := filepath.Join(strings.TrimSpace(out), "charts", "dapr")
+	if _, err := os.Stat(chart); err != nil {
+		return "", fmt.Errorf("finding Dapr's chart: %w; fetch it with: cd %s && go mod download github.com/dapr/dapr", err, cmd.Dir)
+	}
+	return chart, nil
+}
+
+func (c *Cluster) helm(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, c.Bin("helm"), args...)
+	cmd.Env = c.clientEnv()
+	_, err := run.Cmd(cmd)
+	return err
+}
+
+// awaitAddons waits for everything that was installed.
+func (c *Cluster) awaitAddons(ctx context.Context) error {
+	waits := []struct {
+		doing, done string
+		limit       time.Duration
+		least       int
+		list        []string
+	}{
+		{"waiting for CoreDNS and metrics-server", "CoreDNS and metrics-server are ready", 3 * time.Minute, 2, []string{"deployments", "-n", "kube-system"}},
+		{"waiting for the metrics API", "the metrics API answers", 2 * time.Minute, 1, []string{"apiservices", "--field-selector=metadata.name=v1beta1.metrics.k8s.io"}},
+		{"waiting for Dapr (about 1 min)", "Dapr is ready", 6 * time.Minute, daprWorkloads, []string{"deployments,statefulsets", "-n", daprNamespace}},
+	}
+	for _, w := range waits {
+		err := c.Report.Step(w.doing, func(s *progress.Step) (string, error) {
+			return w.done, c.await(ctx, s, w.limit, w.least, w.list...)
+		})
+		if err != nil {
+			return fmt.Errorf("%s: %w\nlook closer with: KUBECONFIG=%s %s get pods -A", w.doing, err, c.Kubeconfig(), c.Bin("kubectl"))
+		}
+	}
+	return nil
+}
