@@ -11,8 +11,11 @@ import (
 // +kubebuilder:validation:Enum=Invocation
 type Scenario string
 
-// ScenarioInvocation is Dapr service invocation: HTTP from the load tester to its sidecar, and HTTP from the target's sidecar to the target.
-const ScenarioInvocation Scenario = "Invocation"
+// The scenarios.
+const (
+	// ScenarioInvocation is Dapr service invocation: HTTP from the load tester to its sidecar, and HTTP from the target's sidecar to the target.
+	ScenarioInvocation Scenario = "Invocation"
+)
 
 // Placement says on which nodes the load tester and the target run.
 //
@@ -69,7 +72,7 @@ type PerfRunSpec struct {
 	// +required
 	Scenario Scenario `json:"scenario"`
 
-	// rps is the rate of requests per second, held by every block of both arms. Default 1000.
+	// rps is the rate of requests per second, held by every block of both arms; from 1 to 100000. Default 1000.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
@@ -95,7 +98,8 @@ type PerfRunSpec struct {
 	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') && duration(self) <= duration('1h')`,message="warmup must be between 0s and 1h, such as 10s"
 	Warmup *metav1.Duration `json:"warmup,omitempty"`
 
-	// connections lists the numbers of client connections to measure at: one point each, measured one after the other. Default [16].
+	// connections lists the numbers of client connections to measure at: one point each, measured one after the other;
+	// 1 to 16 points of 1 to 4096 connections. Default [16].
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -104,7 +108,7 @@ type PerfRunSpec struct {
 	// +kubebuilder:validation:items:Maximum=4096
 	Connections []int32 `json:"connections,omitempty"`
 
-	// pairs is the number of pairs of blocks (one of each arm, order alternating) that each point is split into. Default 6.
+	// pairs is the number of pairs of blocks (one of each arm, order alternating) that each point is split into; from 1 to 60. Default 6.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=60

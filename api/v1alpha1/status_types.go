@@ -294,15 +294,24 @@ type Component string
 
 // The components.
 const (
-	ComponentApp           Component = "app"
-	ComponentLoadTester    Component = "loadTester"
+	// ComponentApp is the application under test: the target's main container.
+	ComponentApp Component = "app"
+	// ComponentLoadTester is the load tester's main container.
+	ComponentLoadTester Component = "loadTester"
+	// ComponentCallerSidecar is the Dapr sidecar beside the load tester.
 	ComponentCallerSidecar Component = "callerSidecar"
+	// ComponentTargetSidecar is the Dapr sidecar beside the target.
 	ComponentTargetSidecar Component = "targetSidecar"
-	ComponentOperator      Component = "operator"
-	ComponentSentry        Component = "sentry"
-	ComponentInjector      Component = "injector"
-	ComponentPlacement     Component = "placement"
-	ComponentScheduler     Component = "scheduler"
+	// ComponentOperator is dapr-operator, which gives the sidecars their configuration and components.
+	ComponentOperator Component = "operator"
+	// ComponentSentry is dapr-sentry, the certificate authority behind mTLS.
+	ComponentSentry Component = "sentry"
+	// ComponentInjector is dapr-sidecar-injector.
+	ComponentInjector Component = "injector"
+	// ComponentPlacement is dapr-placement, which spreads actors over their hosts.
+	ComponentPlacement Component = "placement"
+	// ComponentScheduler is dapr-scheduler, which fires jobs and actors' reminders.
+	ComponentScheduler Component = "scheduler"
 )
 
 // Arm is one way to reach the target.
