@@ -1,0 +1,181 @@
+package stage
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/internal/dapr"
+	"perfrun.dev/perfrun/internal/measure"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// ready is an observation of a run in a phase, with nothing in the way.
+func ready(phase v1alpha1.Phase, mutate ...func(*Observation)) Observation {
+	started := metav1.NewTime(now.Add(-10 * time.Second))
+	run := &v1alpha1.PerfRun{Spec: v1alpha1.PerfRunSpec{Scenario: v1alpha1.ScenarioInvocation}}
+	run.Status = v1alpha1.PerfRunStatus{Phase: phase, StartTime: &started}
+	if phase == v1alpha1.PhaseMeasuring || phase == v1alpha1.PhaseCollecting {
+		run.Status.Attempt = &v1alpha1.Attempt{ID: "a", LoadTester: "lt", Instance: "i1", Target: "tg", StartTime: started}
+	}
+	o := Observation{
+		Now: now, Run: run, Settings: run.Spec.EffectiveSettings(), PrepareTimeout: time.Minute,
+		Dapr: dapr.Installation{CRDs: true, Namespace: "dapr-system", ControlPlane: []corev1.Pod{
+			{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "dapr-sidecar-injector"}}, Status: corev1.PodStatus{Conditions: readyCondition()}}}},
+		LoadTester: Workload{Deployment: &appsv1.Deployment{}, Pod: pod("lt")},
+		Target:     Workload{Deployment: &appsv1.Deployment{}, Pod: pod("tg")},
+		Tester:     Tester{Info: &measure.Info{Instance: "i1"}},
+	}
+	for _, m := range mutate {
+		m(&o)
+	}
+	return o
+}
+
+func readyCondition() []corev1.PodCondition {
+	return []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+}
+
+func pod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "bench"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}, {Name: dapr.SidecarContainer}}},
+		Status:     corev1.PodStatus{Conditions: readyCondition()},
+	}
+}
+
+func progressIn(state measure.State) func(*Observation) {
+	return func(o *Observation) {
+		o.Tester.Progress = &measure.Progress{State: state, MeasuredDone: 3, Measured: 12, Elapsed: time.Minute, LoadTime: 2 * time.Minute}
+	}
+}
+
+func waiting(reason, message string) corev1.ContainerStatus {
+	return corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
+}
+
+func TestDecide(t *testing.T) {
+	const (
+		queued, preparing     = v1alpha1.PhaseQueued, v1alpha1.PhasePreparing
+		measuring, collecting = v1alpha1.PhaseMeasuring, v1alpha1.PhaseCollecting
+		failed                = v1alpha1.PhaseError
+	)
+	cases := []struct {
+		name   string
+		in     Observation
+		action Action
+		phase  v1alpha1.Phase
+		reason string
+		says   string
+	}{
+		{"a new run starts at once", ready(""), None, preparing, v1alpha1.ReasonPreparing, ""},
+		{"a run waits for earlier ones", ready(queued, func(o *Observation) { o.Ahead = 2 }), None, queued, v1alpha1.ReasonQueued, "2 PerfRun(s)"},
+		{"an impossible run ends before anything is created", ready("", func(o *Observation) { o.Settings.RPS = 1 }), None, failed, v1alpha1.ReasonInvalidSpec, "spec.rps 1"},
+
+		{"no Dapr", ready(preparing, func(o *Observation) { o.Dapr = dapr.Installation{} }), None, preparing, v1alpha1.ReasonDaprNotInstalled, "install Dapr"},
+		{"no injector registered", ready(preparing, func(o *Observation) { o.Dapr.Namespace = "" }), None, preparing, v1alpha1.ReasonInjectorMissing, "MutatingWebhookConfiguration"},
+		{"no injector pod", ready(preparing, func(o *Observation) { o.Dapr.ControlPlane = nil; o.Missing = []string{"Service x"} }), None, preparing, v1alpha1.ReasonInjectorMissing, "no ready pod"},
+		{"a name of someone else", ready(preparing, func(o *Observation) { o.Taken = []string{"Service x"} }), None, preparing, v1alpha1.ReasonNameTaken, "Service x"},
+		{"objects are created", ready(preparing, func(o *Observation) { o.Missing = []string{"Service x"} }), Create, preparing, v1alpha1.ReasonPreparing, "creating Service x"},
+		{"pods refused", ready(preparing, func(o *Observation) {
+			o.Target.Pod = nil
+			o.Target.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota"}}
+		}), None, preparing, v1alpha1.ReasonPodsRefused, "exceeded quota"},
+		{"no second node", ready(preparing, func(o *Observation) {
+			o.LoadTester.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}
+		}), None, preparing, v1alpha1.ReasonUnschedulable, "two schedulable nodes"},
+		{"no sidecar", ready(preparing, func(o *Observation) { o.Target.Pod.Spec.Containers = o.Target.Pod.Spec.Containers[:1] }), None, preparing, v1alpha1.ReasonSidecarNotInjected, "without Dapr's sidecar"},
+		{"a native sidecar counts", ready(preparing, func(o *Observation) {
+			s := &o.Target.Pod.Spec
+			s.InitContainers, s.Containers = s.Containers[1:], s.Containers[:1]
+		}), Record, measuring, v1alpha1.ReasonMeasuring, ""},
+		{"no image", ready(preparing, func(o *Observation) {
+			o.Target.Pod.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ImagePullBackOff", "not found")}}
+		}), None, preparing, v1alpha1.ReasonImagePull, "not found"},
+		{"a crash loop", ready(preparing, func(o *Observation) {
+			s := waiting("CrashLoopBackOff", "back-off")
+			s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
+			o.Target.Pod.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{s}}
+		}), None, preparing, v1alpha1.ReasonContainerFailing, "OOMKilled, exit code 137"},
+		{"containers starting", ready(preparing, func(o *Observation) {
+			o.Target.Pod.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ContainerCreating", "")}}
+		}), None, preparing, v1alpha1.ReasonPreparing, "containers main"},
+		{"running but not ready", ready(preparing, func(o *Observation) {
+			o.Target.Pod.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "daprd", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}
+		}), None, preparing, v1alpha1.ReasonPodsNotReady, "containers daprd"},
+		{"a load tester out of reach", ready(preparing, func(o *Observation) { o.Tester = Tester{Err: errors.New("no route")} }), None, preparing, v1alpha1.ReasonLoadTesterUnreachable, "no route"},
+		{"past the deadline the obstacle is the verdict", ready(preparing, func(o *Observation) {
+			o.Run.Status.StartTime = &metav1.Time{Time: now.Add(-2 * time.Minute)}
+			o.Dapr.Namespace = ""
+		}), None, failed, v1alpha1.ReasonInjectorMissing, "not ready after 1m0s"},
+		{"the attempt is recorded before any load", ready(preparing), Record, measuring, v1alpha1.ReasonMeasuring, ""},
+
+		{"a recorded attempt that the load tester does not know is started", ready(measuring), Start, measuring, v1alpha1.ReasonMeasuring, ""},
+		{"a running one is followed", ready(measuring, progressIn(measure.Running)), Follow, measuring, v1alpha1.ReasonMeasuring, "block 3 of 12"},
+		{"a silent load tester is asked again", ready(measuring, func(o *Observation) { o.Tester = Tester{Err: errors.New("timeout")} }), None, measuring, v1alpha1.ReasonMeasuring, "trying again"},
+		{"a restarted load tester is never given the load again", ready(measuring, func(o *Observation) { o.Tester.Info.Instance = "i2" }), None, failed, v1alpha1.ReasonLoadTesterLost, "restarted"},
+		{"neither is a new pod", ready(measuring, func(o *Observation) { o.LoadTester.Pod.Name = "lt2" }), None, failed, v1alpha1.ReasonLoadTesterLost, "went away"},
+		{"or none", ready(measuring, func(o *Observation) { o.LoadTester.Pod = nil }), None, failed, v1alpha1.ReasonLoadTesterLost, "went away"},
+		{"a lost attempt", ready(measuring, func(o *Observation) { o.Run.Status.Attempt = nil }), None, failed, v1alpha1.ReasonMeasurementFailed, "lost its attempt"},
+		{"the wrong mTLS", ready(measuring, progressIn(measure.Failed), func(o *Observation) { o.Tester.Progress.Cause = measure.CauseMTLS }), None, failed, v1alpha1.ReasonMTLSMismatch, ""},
+		{"a dead path", ready(measuring, progressIn(measure.Failed), func(o *Observation) { o.Tester.Progress.Cause = measure.CausePath }), None, failed, v1alpha1.ReasonPathNotWorking, ""},
+		{"a measurement that never ends", ready(measuring, progressIn(measure.Running), func(o *Observation) { o.Now = now.Add(24 * time.Hour) }), None, failed, v1alpha1.ReasonMeasurementFailed, "no report"},
+		{"the load has ended", ready(measuring, progressIn(measure.Done)), None, collecting, v1alpha1.ReasonCollecting, ""},
+		{"its report is read", ready(collecting, progressIn(measure.Done)), Collect, collecting, v1alpha1.ReasonCollecting, ""},
+		{"the report went with the load tester", ready(collecting, func(o *Observation) { o.LoadTester.Pod = nil }), None, failed, v1alpha1.ReasonLoadTesterLost, ""},
+		{"collecting never starts a load", ready(collecting), None, collecting, v1alpha1.ReasonCollecting, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			d := Decide(c.in)
+			if d.Action != c.action || d.Phase != c.phase || d.Reason != c.reason {
+				t.Errorf("got %q %s %s (%s), want %q %s %s", d.Action, d.Phase, d.Reason, d.Message, c.action, c.phase, c.reason)
+			}
+			if !strings.Contains(d.Message, c.says) {
+				t.Errorf("%q does not say %q", d.Message, c.says)
+			}
+			if !d.Phase.Finished() && d.Phase != queued && d.After == 0 {
+				t.Error("an unfinished run must be looked at again: it would be stuck if no event came")
+			}
+		})
+	}
+}
+
+func TestFinishedRunsKeepTheirVerdictAndAreCleanedUp(t *testing.T) {
+	cases := []struct {
+		phase   v1alpha1.Phase
+		cleanup *v1alpha1.Cleanup
+		want    Action
+	}{
+		{v1alpha1.PhaseSucceeded, nil, Cleanup},
+		{v1alpha1.PhaseError, nil, Cleanup},
+		{v1alpha1.PhaseSucceeded, ptr.To(v1alpha1.CleanupOnSuccess), Cleanup},
+		{v1alpha1.PhaseInconclusive, ptr.To(v1alpha1.CleanupOnSuccess), None},
+		{v1alpha1.PhaseSucceeded, ptr.To(v1alpha1.CleanupNever), None},
+	}
+	for _, c := range cases {
+		o := ready(c.phase, func(o *Observation) { o.Run.Spec.Cleanup = c.cleanup })
+		if d := Decide(o); d.Action != c.want || d.Phase != c.phase {
+			t.Errorf("%s with cleanup %v: got %q %s, want %q", c.phase, ptr.Deref(c.cleanup, "unset"), d.Action, d.Phase, c.want)
+		}
+		o.LoadTester, o.Target = Workload{}, Workload{}
+		if d := Decide(o); d.Action != None {
+			t.Errorf("%s: nothing is left, got %q", c.phase, d.Action)
+		}
+	}
+}
+
+func TestTheDeadlineLeavesRoomForEveryBlockToRunIntoItsOwn(t *testing.T) {
+	s := ready("").Settings
+	if got := deadline(s); got < 4*time.Minute || got > 15*time.Minute {
+		t.Errorf("deadline for the default run: %s", got)
+	}
+}
