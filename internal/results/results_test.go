@@ -1,0 +1,229 @@
+package results
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/stats"
+)
+
+var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// synthetic is a report with known answers: six pairs of 10 s blocks at 100 requests/s. Baseline answers in 1 ms, Dapr in 3 ms,
+// every tenth request takes 10 times as long. In the Dapr arm a sidecar uses 0.5 CPU seconds a second, else 0.1.
+func synthetic(t *testing.T, mutate ...func(*Input)) Input {
+	t.Helper()
+	r := &measure.Report{RPS: 100, Observed: measure.Observed{DaprVersion: "1.18.0", MTLS: true, Traced: 6000, Sampled: 612}}
+	at := begin
+	var cpu float64
+	sidecar := measure.Series{Component: "targetSidecar", Pod: "tg", Source: measure.SourceRemoteProc}
+	for pair := range 6 {
+		arms := []measure.Arm{measure.Baseline, measure.Dapr}
+		if pair%2 == 1 {
+			arms[0], arms[1] = arms[1], arms[0]
+		}
+		for _, arm := range arms {
+			base, rate := time.Millisecond, 0.1
+			if arm == measure.Dapr {
+				base, rate = 3*time.Millisecond, 0.5
+			}
+			index := len(r.Blocks)
+			r.Blocks = append(r.Blocks, measure.BlockReport{
+				Block: measure.Block{Connections: 4, Arm: arm, Pair: pair, Duration: 10 * time.Second},
+				Start: at, End: at.Add(10 * time.Second), Planned: 1000, Succeeded: 1000,
+				Response: histogram(t, base, 1000), Service: histogram(t, base, 1000),
+			})
+			sidecar.Readings = append(sidecar.Readings,
+				measure.Reading{Block: index, Time: at, CPUSeconds: cpu, Resident: 50 << 20, Anonymous: 20 << 20},
+				measure.Reading{Block: index, Time: at.Add(10 * time.Second), CPUSeconds: cpu + 10*rate, Resident: 54 << 20, Anonymous: 22 << 20})
+			cpu += 10 * rate
+			at = at.Add(10 * time.Second)
+		}
+	}
+	r.Usage = []measure.Series{sidecar}
+	in := Input{
+		Settings: (&v1alpha1.PerfRunSpec{RPS: ptr.To[int32](100), Connections: []int32{4}}).EffectiveSettings(),
+		Report:   r,
+		Components: []Component{
+			{Component: v1alpha1.ComponentTargetSidecar, Pod: "tg", Node: "n2"},
+			{Component: v1alpha1.ComponentSentry, Pod: "sentry-0", Node: "n1", ControlPlane: true},
+		},
+		Nodes: v1alpha1.Nodes{LoadTester: "n1", Target: "n2"},
+	}
+	for _, m := range mutate {
+		m(&in)
+	}
+	return in
+}
+
+func histogram(t *testing.T, base time.Duration, n int) []byte {
+	t.Helper()
+	h := stats.NewHistogram()
+	for i := range n {
+		if i%10 == 9 {
+			h.Record(10 * base)
+		} else {
+			h.Record(base)
+		}
+	}
+	b, err := h.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func build(t *testing.T, in Input) *Outcome {
+	t.Helper()
+	out, err := Build(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestKnownAnswers(t *testing.T) {
+	out := build(t, synthetic(t))
+	if out.Verdict != v1alpha1.PhaseSucceeded || out.Reason != v1alpha1.ReasonMeasured {
+		t.Fatalf("verdict %s %s: %s", out.Verdict, out.Reason, out.Message)
+	}
+	r := out.Results[0]
+	for _, c := range []struct{ name, got, want string }{
+		{"requests", fmt.Sprint(r.Dapr.Requests), "6000"},
+		{"rate", r.Dapr.AchievedRPS, "100.0"},
+		{"baseline p50", r.Baseline.Latency.P50.Round(10 * time.Microsecond).String(), "1ms"},
+		{"dapr p50", r.Dapr.Latency.P50.Round(10 * time.Microsecond).String(), "3ms"},
+		{"dapr p99", r.Dapr.Latency.P99.Round(100 * time.Microsecond).String(), "30ms"},
+		{"added p50", r.Added.P50.Value.Round(10 * time.Microsecond).String(), "2ms"},
+		{"added p99", r.Added.P99.Value.Round(100 * time.Microsecond).String(), "20ms"},
+		{"interval", r.Added.P50.Low.Round(10 * time.Microsecond).String(), "2ms"},
+		{"sampling", out.Sampling, "0.102"},
+		{"summary", out.Summary.SidecarCPU, "500m"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: got %s, want %s", c.name, c.got, c.want)
+		}
+	}
+	if !strings.Contains(out.Message, "at 4 connections Dapr adds p50 2") {
+		t.Errorf("headline: %s", out.Message)
+	}
+}
+
+func TestUsageCountsEachArmAlone(t *testing.T) {
+	usage := build(t, synthetic(t)).Usage
+	want := v1alpha1.Usage{
+		Component: v1alpha1.ComponentTargetSidecar, Arm: v1alpha1.ArmDapr, Pod: "tg", Node: "n2", Source: v1alpha1.SourceProc, Coverage: "1.00",
+		CPU: quantity("500m"), CPUPer1000RPS: quantity("5"), AnonymousMemory: quantity("21Mi"),
+		Memory: &v1alpha1.Memory{Kind: v1alpha1.MemoryResident, Mean: *quantity("52Mi"), Max: *quantity("54Mi")},
+		CrossChecks: []v1alpha1.CrossCheck{{Source: v1alpha1.SourceMetricsServer,
+			Note: "unavailable: 0 of metrics-server's windows lie wholly within the measurement, at least 2 are needed"}},
+	}
+	if diff := cmp.Diff(want, usage[0], cmp.Comparer(sameQuantity)); diff != "" {
+		t.Error(diff)
+	}
+	if u := usage[1]; u.CPU != nil || u.Note == "" {
+		t.Errorf("a component that was not read has no figure but a note: %+v", u)
+	}
+	baseline := usage[2]
+	if baseline.Arm != v1alpha1.ArmBaseline || !sameQuantity(*baseline.CPU, *quantity("100m")) || baseline.CPUPer1000RPS != nil {
+		t.Errorf("baseline: %+v", baseline)
+	}
+}
+
+func quantity(s string) *resource.Quantity { q := resource.MustParse(s); return &q }
+
+func sameQuantity(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }
+
+func TestMetricsServerIsComparedOverItsOwnWindows(t *testing.T) {
+	in := synthetic(t)
+	// From 5 s to 25 s: 5 s of Baseline (0.1) and 15 s of Dapr (0.5): 8 CPU seconds in 20 s. The window before the first block does not count.
+	window := func(end, length time.Duration, cpu float64) measure.Window {
+		return measure.Window{Component: "targetSidecar", Pod: "tg", End: begin.Add(end), Length: length, CPU: cpu, WorkingSet: 60 << 20}
+	}
+	in.Report.Windows = []measure.Window{window(5*time.Second, 15*time.Second, 9), window(25*time.Second, 20*time.Second, 0.41), window(45*time.Second, 20*time.Second, 0.21)}
+	c := build(t, in).Usage[0].CrossChecks[0]
+	// 25 s to 45 s: Dapr to 30 s, then Baseline to 50 s: 5*0.5 + 15*0.1 = 4 CPU seconds in 20 s.
+	if c.Windows != 2 || !sameQuantity(*c.CPU, *quantity("310m")) || !sameQuantity(*c.ComparedCPU, *quantity("300m")) || c.Memory.Kind != v1alpha1.MemoryWorkingSet {
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestACounterThatWentBackCountsForNothing(t *testing.T) {
+	in := synthetic(t)
+	readings := in.Report.Usage[0].Readings
+	for i := 3; i < len(readings); i++ {
+		readings[i].CPUSeconds -= readings[3].CPUSeconds - 0.01
+	}
+	u := build(t, in).Usage[0]
+	if !sameQuantity(*u.CPU, *quantity("500m")) || u.Coverage != "0.83" {
+		t.Errorf("cpu %s, coverage %s: the block in which the process restarted must be left out, and be missing from the coverage", u.CPU, u.Coverage)
+	}
+}
+
+func TestEveryRuleOfValidity(t *testing.T) {
+	block := func(f func(*measure.BlockReport)) func(*Input) {
+		return func(in *Input) {
+			for i := range in.Report.Blocks {
+				if in.Report.Blocks[i].Arm == measure.Dapr {
+					f(&in.Report.Blocks[i])
+				}
+			}
+		}
+	}
+	cases := []struct {
+		name   string
+		mutate func(*Input)
+		want   []string
+	}{
+		{"nothing wrong", func(*Input) {}, nil},
+		{"a few errors", block(func(b *measure.BlockReport) { b.Succeeded, b.Errors = 995, map[int]int64{500: 5} }), nil},
+		{"many errors", block(func(b *measure.BlockReport) { b.Succeeded, b.Errors = 900, map[int]int64{500: 60, -1: 40} }), []string{v1alpha1.ReasonRequestErrors}},
+		{"skipped requests", block(func(b *measure.BlockReport) { b.Succeeded, b.Skipped = 900, 100 }), []string{v1alpha1.ReasonRateShortfall}},
+		{"late answers", block(func(b *measure.BlockReport) { b.End = b.End.Add(time.Second) }), []string{v1alpha1.ReasonRateShortfall}},
+		{"a restarted sidecar", func(in *Input) { in.Components[0].Restarts = 1 }, []string{v1alpha1.ReasonRestarted}},
+		{"a restarted control plane is shown, not judged", func(in *Input) { in.Components[1].Restarts = 1 }, nil},
+		{"another target", func(in *Input) { in.TargetReplaced = true }, []string{v1alpha1.ReasonRestarted}},
+		{"one node instead of two", func(in *Input) { in.Nodes.LoadTester = "n2" }, []string{v1alpha1.ReasonWrongNodes}},
+		{"two nodes instead of one", func(in *Input) { in.Settings.Placement = v1alpha1.PlacementSameNode }, []string{v1alpha1.ReasonWrongNodes}},
+		{"another sampling", func(in *Input) { in.Report.Observed.Sampled = 6000 }, []string{v1alpha1.ReasonSamplingMismatch}},
+		{"sampling off", func(in *Input) { in.Settings.Sampling = "0"; in.Report.Observed.Sampled = 0 }, nil},
+		{"an arm without blocks", func(in *Input) { in.Report.Blocks = in.Report.Blocks[:1] }, []string{v1alpha1.ReasonRateShortfall}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			out := build(t, synthetic(t, c.mutate))
+			var got []string
+			for _, r := range out.Reasons {
+				got = append(got, r.Reason)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s\n%+v", diff, out.Reasons)
+			}
+			if want := len(c.want) > 0; (out.Verdict == v1alpha1.PhaseInconclusive) != want {
+				t.Errorf("verdict %s", out.Verdict)
+			}
+		})
+	}
+}
+
+func TestFewPairsHaveNoInterval(t *testing.T) {
+	out := build(t, synthetic(t, func(in *Input) { in.Report.Blocks = in.Report.Blocks[:10] }))
+	if a := out.Results[0].Added.P50; a.Pairs != 5 || a.Low != nil || a.High != nil {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestAReportThatCannotBeReadIsAnError(t *testing.T) {
+	in := synthetic(t, func(in *Input) { in.Report.Blocks[3].Response = []byte("no histogram") })
+	if _, err := Build(in); err == nil || !strings.Contains(err.Error(), "block 3") {
+		t.Errorf("got %v", err)
+	}
+}
