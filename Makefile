@@ -23,9 +23,7 @@ LOCALCLUSTER := $(BIN)/localcluster
 
 # KUBECONFIG and KUBECTL choose another cluster and another kubectl for install, deploy and their opposites.
 # demo and e2e always use the local cluster, whatever the shell has exported.
-KUBECTL ?= $(BIN)/kubectl
-LOCAL_KUBECONFIG := $(LOCAL)/kubeconfig
-export KUBECONFIG ?= $(LOCAL_KUBECONFIG)
+KUBECTL_CMD := hack/kubectl.sh
 
 ##@ General
 
@@ -86,7 +84,8 @@ test: ## Run the unit tests and the suites against a real API server.
 .PHONY: e2e
 e2e: cluster-up ## Run the end-to-end suite on the local cluster, with the operator built from this checkout.
 	@hack/deploy-local.sh
-	KUBECONFIG=$(LOCAL_KUBECONFIG) PATH=$(BIN):$$PATH go test ./test/e2e -count=1 -timeout=60m -v -ginkgo.v $(TESTFLAGS)
+	KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) PATH=$(BIN):$$PATH \
+		go test ./test/e2e -count=1 -timeout=60m -v -ginkgo.v $(TESTFLAGS)
 
 ##@ Build
 
@@ -106,19 +105,19 @@ docker-build: ## Build the image IMG with a container engine.
 
 .PHONY: install
 install: ## Install the CustomResourceDefinition.
-	$(KUBECTL) apply --server-side -k config/crd
+	$(KUBECTL_CMD) apply --server-side -k config/crd
 
 .PHONY: uninstall
 uninstall: ## Delete the CustomResourceDefinition, and with it every PerfRun.
-	$(KUBECTL) delete --ignore-not-found -k config/crd
+	$(KUBECTL_CMD) delete --ignore-not-found -k config/crd
 
 .PHONY: deploy
 deploy: ## Install the operator with the image IMG and wait until it runs.
-	@IMG=$(IMG) KUBECTL=$(KUBECTL) hack/deploy.sh
+	@IMG=$(IMG) hack/deploy.sh
 
 .PHONY: undeploy
 undeploy: ## Delete the operator, the CustomResourceDefinition and every PerfRun.
-	$(KUBECTL) delete --ignore-not-found -k config/default
+	$(KUBECTL_CMD) delete --ignore-not-found -k config/default
 
 ##@ Local cluster
 
@@ -135,8 +134,8 @@ cluster-status: $(LOCALCLUSTER) ## Say how the local cluster is.
 	@$(LOCALCLUSTER) status
 
 .PHONY: kubeconfig
-kubeconfig: ## Print the path of the local cluster's kubeconfig.
-	@echo $(LOCAL_KUBECONFIG)
+kubeconfig: $(LOCALCLUSTER) ## Print the path of the local cluster's kubeconfig.
+	@$(LOCALCLUSTER) kubeconfig
 
 # Tools are built from pinned modules of their own, again when a pin changes.
 TOOLS := hack/tools/go.mod hack/tools/go.sum
@@ -146,6 +145,9 @@ $(CONTROLLER_GEN): $(TOOLS)
 
 $(CRD_REF_DOCS): $(TOOLS)
 	go -C hack/tools build -o $@ github.com/elastic/crd-ref-docs
+
+$(BIN)/setup-envtest: $(TOOLS)
+	go -C hack/tools build -o $@ sigs.k8s.io/controller-runtime/tools/setup-envtest
 
 $(GOLANGCI_LINT): hack/tools/lint/go.mod hack/tools/lint/go.sum
 	@echo "building golangci-lint; about 3 minutes the first time"

@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Fails unless generated files, formatting and go.mod files are as they should be. Changes nothing in the checkout.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+failed=0
+wrong() { # what is wrong, the command that mends it
+  printf '%s\n  Run: %s\n' "$1" "$2" >&2
+  failed=1
+}
+
+fresh=$(mktemp -d)
+trap 'rm -rf "$fresh"' EXIT
+
+echo "verify: generated files"
+make --no-print-directory --silent generate manifests docs OUT="$fresh" >/dev/null
+while IFS= read -r file; do
+  if ! diff -u --label "$file" --label "$file (generated anew)" "$file" "$fresh/$file" >&2; then
+    wrong "$file is not what the types and markers generate." "make generate manifests docs"
+  fi
+done < <(cd "$fresh" && find . -type f | sort | sed 's,^\./,,')
+
+echo "verify: formatting"
+mapfile -t sources < <(git ls-files '*.go')
+unformatted=$(gofmt -l "${sources[@]}")
+[[ -z $unformatted ]] || wrong "Not formatted: ${unformatted//$'\n'/ }" "make fmt"
+
+echo "verify: shell scripts"
+while IFS= read -r script; do
+  bash -n "$script" || wrong "$script does not parse." "bash -n $script"
+done < <(git ls-files 'hack/*.sh' .ci/run)
+
+echo "verify: go.mod files"
+while IFS= read -r mod; do
+  dir=$(dirname "$mod")
+  go -C "$dir" mod tidy -diff >&2 || wrong "$mod or its go.sum is not tidy." "go -C $dir mod tidy"
+done < <(git ls-files 'go.mod' '*/go.mod')
+
+exit "$failed"
