@@ -33,7 +33,11 @@ done < <(git ls-files 'hack/*.sh' .ci/run)
 echo "verify: go.mod files"
 while IFS= read -r mod; do
   dir=$(dirname "$mod")
-  go -C "$dir" mod tidy -diff >&2 || wrong "$mod or its go.sum is not tidy." "go -C $dir mod tidy"
+  echo "verify:   $mod"
+  if ! changes=$(go -C "$dir" mod tidy -diff 2>&1); then
+    head -n 30 <<<"$changes" >&2
+    wrong "$mod or its go.sum is not tidy." "go -C $dir mod tidy"
+  fi
 done < <(git ls-files 'go.mod' '*/go.mod')
 
 exit "$failed"
