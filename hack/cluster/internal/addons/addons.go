@@ -23,6 +23,8 @@ type Params struct {
 	DaprVersion string
 	// Tainted tells that the control plane's node keeps ordinary pods away.
 	Tainted bool
+	// Root, IssuerCert and IssuerKey are the PEM that Dapr's sentry signs with.
+	Root, IssuerCert, IssuerKey string
 }
 
 // Image is the reference of one of the images built here.

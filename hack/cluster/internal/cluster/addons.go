@@ -72,14 +72,18 @@ func (c *Cluster) describeNodes(ctx context.Context, all []object) error {
 	return nil
 }
 
-// installAddons does not wait: Dapr's images start meanwhile.
+// installAddons waits for CoreDNS only: Dapr's programs end and begin anew,
+// after ever longer pauses, when they cannot resolve each other's names.
 func (c *Cluster) installAddons(ctx context.Context) error {
 	for _, name := range []string{"coredns.yaml", "metrics-server.yaml"} {
 		if err := c.apply(ctx, name); err != nil {
 			return err
 		}
 	}
-	return nil
+	return c.Report.Step("waiting for CoreDNS", func(s *progress.Step) (string, error) {
+		return "CoreDNS is ready", c.await(ctx, s, 3*time.Minute, 1,
+			"deployments", "-n", "kube-system", "--field-selector=metadata.name=coredns")
+	})
 }
 
 const (
@@ -92,7 +96,7 @@ const (
 // installDapr lets Helm do it, unless it has done the same before and the
 // result is still there.
 func (c *Cluster) installDapr(ctx context.Context) error {
-	values, err := addons.Render("dapr-values.yaml", c.addonParams())
+	values, err := c.daprValues()
 	if err != nil {
 		return err
 	}
@@ -105,7 +109,7 @@ func (c *Cluster) installDapr(ctx context.Context) error {
 	}
 	return c.Report.Step("installing Dapr "+c.state.Dapr, func(*progress.Step) (string, error) {
 		file := c.Config("dapr-values.yaml")
-		if err := files.Write(file, values, 0o644); err != nil {
+		if err := files.Write(file, values, 0o600); err != nil {
 			return "", err
 		}
 		chart, err := c.daprChart(ctx)
@@ -118,6 +122,20 @@ func (c *Cluster) installDapr(ctx context.Context) error {
 		}
 		return "installed Dapr " + c.state.Dapr, files.Write(stamp, []byte(done), 0o644)
 	})
+}
+
+func (c *Cluster) daprValues() ([]byte, error) {
+	root, _, err := c.pki.Read(daprCA)
+	if err != nil {
+		return nil, err
+	}
+	cert, key, err := c.pki.Read(daprIssuer)
+	if err != nil {
+		return nil, err
+	}
+	p := c.addonParams()
+	p.Root, p.IssuerCert, p.IssuerKey = string(root), string(cert), string(key)
+	return addons.Render("dapr-values.yaml", p)
 }
 
 // daprChart is the folder of Dapr's Helm chart, which is a part of its module.
@@ -151,7 +169,7 @@ func (c *Cluster) awaitAddons(ctx context.Context) error {
 		least       int
 		list        []string
 	}{
-		{"waiting for CoreDNS and metrics-server", "CoreDNS and metrics-server are ready", 3 * time.Minute, 2, []string{"deployments", "-n", "kube-system"}},
+		{"waiting for metrics-server", "metrics-server is ready", 3 * time.Minute, 1, []string{"deployments", "-n", "kube-system", "--field-selector=metadata.name=metrics-server"}},
 		{"waiting for the metrics API", "the metrics API answers", 2 * time.Minute, 1, []string{"apiservices", "--field-selector=metadata.name=v1beta1.metrics.k8s.io"}},
 		{"waiting for Dapr (about 1 min)", "Dapr is ready", 6 * time.Minute, daprWorkloads, []string{"deployments,statefulsets", "-n", daprNamespace}},
 	}

@@ -11,13 +11,18 @@ import (
 	"perfrun.dev/perfrun/hack/cluster/internal/preflight"
 )
 
-// Names of key pairs. Three authorities, as in any conformant cluster, so that
-// a certificate for one purpose is worth nothing for another.
+// Names of key pairs. Kubernetes has three authorities, as in any conformant
+// cluster, so that a certificate for one purpose is worth nothing for another.
+// Dapr's root and issuer are what sentry would make for itself; given to it,
+// they are where its other programs look for them from the start, which they
+// would otherwise notice only a kubelet's minute later.
 const (
 	clusterCA    = "ca"
 	frontProxyCA = "front-proxy-ca"
 	etcdCA       = "etcd-ca"
 	tokenKey     = "service-accounts"
+	daprCA       = "dapr-ca"
+	daprIssuer   = "dapr-issuer"
 )
 
 // user is somebody who talks to the API server.
@@ -52,6 +57,7 @@ func (c *Cluster) leaves() []pki.Leaf {
 		{Name: "front-proxy-client", Authority: frontProxyCA, CommonName: "front-proxy-client", Client: true},
 		// etcd is a client to itself, for its gateway.
 		{Name: "etcd", Authority: etcdCA, CommonName: "etcd", Hosts: []string{"127.0.0.1"}, Server: true, Client: true},
+		{Name: daprIssuer, Authority: daprCA, CommonName: plan.Domain, Issuer: true},
 		{Name: "etcd-client", Authority: etcdCA, CommonName: "kube-apiserver", Client: true},
 	}
 	for _, u := range c.users() {
@@ -74,7 +80,7 @@ func (c *Cluster) leaves() []pki.Leaf {
 // writeFiles makes keys, certificates and configuration files. What is there
 // and still right is left alone, so that nothing restarts for it.
 func (c *Cluster) writeFiles() error {
-	for _, name := range []string{clusterCA, frontProxyCA, etcdCA} {
+	for _, name := range []string{clusterCA, frontProxyCA, etcdCA, daprCA} {
 		if err := c.pki.Authority(name); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"perfrun.dev/perfrun/hack/cluster/internal/files"
 	"perfrun.dev/perfrun/hack/cluster/internal/plan"
+	"perfrun.dev/perfrun/hack/cluster/internal/preflight"
 	"perfrun.dev/perfrun/hack/cluster/internal/proc"
 	"perfrun.dev/perfrun/hack/cluster/internal/relay"
 )
@@ -30,8 +31,7 @@ func (c *Cluster) daemon(name, node, cgroup, program string, inputs []string, ar
 		Name: name, Path: c.Bin(program), Args: args, Inputs: inputs,
 		Cgroup: cgroup, Net: c.iso.Net(node), Mount: c.iso.Mount(node),
 		Log: c.log(name), Record: c.record(name),
-		// CNI plugins, iptables, conntrack and runc are found by name.
-		Env: []string{"PATH=" + os.Getenv("PATH")},
+		Env: []string{"PATH=" + preflight.Path()},
 	}
 }
 
@@ -125,7 +125,7 @@ func (c *Cluster) containerd(n plan.Node) proc.Spec {
 	s := c.daemon("containerd-"+n.Name, n.Name, c.systemCgroup(n.Name), "containerd",
 		[]string{file, c.cniDir(n.Name) + "/pods.conflist"}, "--config="+file, "--log-level=warn")
 	// So that the shim built here comes before any other on the machine.
-	s.Env = []string{"PATH=" + c.Bin() + ":" + os.Getenv("PATH")}
+	s.Env = []string{"PATH=" + c.Bin() + ":" + preflight.Path()}
 	return s
 }
 

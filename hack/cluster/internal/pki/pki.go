@@ -47,6 +47,8 @@ type Leaf struct {
 	// Hosts are DNS names and addresses it may serve as.
 	Hosts          []string
 	Server, Client bool
+	// Issuer makes it an authority below the other one.
+	Issuer bool
 }
 
 // Authority makes sure of a self-signed authority.
@@ -95,6 +97,10 @@ func (s Store) Leaf(l Leaf) error {
 	if l.Client {
 		t.ExtKeyUsage = append(t.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
 	}
+	if l.Issuer {
+		t.IsCA, t.BasicConstraintsValid = true, true
+		t.KeyUsage |= x509.KeyUsageCertSign | x509.KeyUsageCRLSign
+	}
 	return s.write(l.Name, t, ca, key, caKey)
 }
 
@@ -102,6 +108,7 @@ func (s Store) good(cert, ca *x509.Certificate, l Leaf) bool {
 	dns, ips := l.sans()
 	return s.Now().Before(cert.NotAfter.Add(-renewBefore)) &&
 		cert.CheckSignatureFrom(ca) == nil &&
+		cert.IsCA == l.Issuer &&
 		cert.Subject.CommonName == l.CommonName &&
 		slices.Equal(cert.Subject.Organization, l.Organizations) &&
 		slices.Equal(cert.DNSNames, dns) &&

@@ -91,6 +91,20 @@ func Tools(ctx context.Context, r *progress.Reporter, log string) error {
 	return nil
 }
 
+// Path is the PATH for processes of the cluster, which find iptables,
+// conntrack and runc by name. It depends on the machine, not on whoever calls,
+// or each of them would seem to want other processes.
+func Path() string {
+	dirs := []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
+	for _, n := range commands {
+		file, err := exec.LookPath(n.file)
+		if dir := filepath.Dir(file); err == nil && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
+		}
+	}
+	return strings.Join(dirs, ":")
+}
+
 func absent() []need {
 	var missing []need
 	for _, n := range commands {

@@ -183,7 +183,7 @@ func Exec(spec string) error {
 		}
 		argv = append([]string{nsenter, "--net=" + m.Net, "--mount=" + m.Mount, "--"}, argv...)
 	}
-	env := append([]string{"PATH=" + os.Getenv("PATH"), "HOME=/"}, m.Env...)
+	env := append([]string{"HOME=/"}, m.Env...)
 	return fmt.Errorf("executing %s: %w", argv[0], syscall.Exec(argv[0], argv, env))
 }
 
