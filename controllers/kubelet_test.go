@@ -1,0 +1,184 @@
+package controllers
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"perfrun.dev/perfrun/internal/dapr"
+	"perfrun.dev/perfrun/internal/loadtester"
+	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/plan"
+	"perfrun.dev/perfrun/internal/target"
+)
+
+// kubelet does for one run what Kubernetes and Dapr do elsewhere, since envtest has an API server only: it makes a Deployment's pod and
+// runs what the pod's container says, the project's own load tester and target, each on a loopback address of its own.
+// In place of the two sidecars stands a plain proxy, and in place of cluster DNS the plan's URL is rewritten on its way to the load tester.
+// What real sidecars do is tested in test/e2e.
+type kubelet struct {
+	namespace, base string
+	targetIP        string
+	testerIP        string
+	// requests that reached the target's application.
+	requests atomic.Int64
+	// posted counts plans on their way to the load tester.
+	posted atomic.Int64
+	mu     sync.Mutex
+	stop   map[string]context.CancelFunc
+}
+
+// subnet gives each kubelet two loopback addresses that no other has.
+var subnet atomic.Int32
+
+func newKubelet(namespace, run string) *kubelet {
+	n := subnet.Add(1)
+	k := &kubelet{namespace: namespace, base: run, stop: map[string]context.CancelFunc{},
+		testerIP: fmt.Sprintf("127.30.%d.1", n), targetIP: fmt.Sprintf("127.30.%d.2", n)}
+	DeferCleanup(func() {
+		for role := range k.stop {
+			k.kill(role)
+		}
+	})
+	return k
+}
+
+// sync makes the pods of the run's Deployments, and runs them.
+func (k *kubelet) sync(ctx context.Context) {
+	for role, ip := range map[string]string{plan.RoleTarget: k.targetIP, plan.RoleLoadTester: k.testerIP} {
+		deployment := &appsv1.Deployment{}
+		err := admin.Get(ctx, client.ObjectKey{Namespace: k.namespace, Name: k.base + "-" + role}, deployment)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		Expect(err).NotTo(HaveOccurred())
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: deployment.Name + "-pod", Labels: deployment.Spec.Template.Labels},
+			Spec: deployment.Spec.Template.Spec}
+		pod.Spec.NodeName = "node-of-" + role
+		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: dapr.SidecarContainer, Image: "daprd"})
+		if err = admin.Create(ctx, pod); apierrors.IsAlreadyExists(err) {
+			continue
+		}
+		Expect(err).NotTo(HaveOccurred())
+		k.start(role, deployment.Spec.Template.Spec.Containers[0].Args)
+		pod.Status = readyStatus(ip)
+		Expect(admin.Status().Update(ctx, pod)).To(Succeed())
+	}
+}
+
+func (k *kubelet) start(role string, args []string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	k.mu.Lock()
+	k.stop[role] = cancel
+	k.mu.Unlock()
+	if role == plan.RoleLoadTester {
+		k.startTester(ctx, args)
+		return
+	}
+	k.startTarget(ctx)
+}
+
+func (k *kubelet) startTester(ctx context.Context, args []string) {
+	flags := map[string]string{}
+	for _, a := range args {
+		name, value, _ := strings.Cut(strings.TrimPrefix(a, "--"), "=")
+		flags[name] = value
+	}
+	key, err := measure.ParsePublicKey(flags["public-key"])
+	Expect(err).NotTo(HaveOccurred())
+	serve(ctx, func() error {
+		return loadtester.Serve(ctx, loadtester.Options{Addr: k.testerIP + ":8080", Run: flags["run"], PublicKey: key, Log: slog.New(slog.DiscardHandler)})
+	}, k.testerIP+":8080")
+}
+
+func (k *kubelet) startTarget(ctx context.Context) {
+	serve(ctx, func() error {
+		return target.Serve(ctx, target.Options{Addr: k.targetIP + ":8080", UsageAddr: k.targetIP + ":8081"})
+	}, k.targetIP+":8080")
+	// The target's sidecar: TLS on its internal port.
+	internal, err := net.Listen("tcp", k.targetIP+":50002")
+	Expect(err).NotTo(HaveOccurred())
+	sidecar := httptest.NewUnstartedServer(http.NotFoundHandler())
+	sidecar.Listener = internal
+	sidecar.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	sidecar.StartTLS()
+	context.AfterFunc(ctx, sidecar.Close)
+}
+
+// serve runs a server until its context ends, and waits until it listens.
+func serve(ctx context.Context, run func() error, addr string) {
+	go func() {
+		defer GinkgoRecover()
+		Expect(run()).To(Succeed())
+	}()
+	Eventually(func() error {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			err = c.Close()
+		}
+		return err
+	}).WithContext(ctx).Should(Succeed())
+}
+
+// kill ends a pod's process, as the end of its pod does.
+func (k *kubelet) kill(role string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if stop := k.stop[role]; stop != nil {
+		stop()
+	}
+	delete(k.stop, role)
+}
+
+// RoundTrip stands for cluster DNS and the sidecars: both paths lead to the target, through a proxy that counts.
+func (k *kubelet) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodPost && req.URL.Path == measure.PathRuns {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		var p measure.Plan
+		if err := json.Unmarshal(body, &p); err != nil {
+			return nil, err
+		}
+		proxy := k.proxy()
+		p.URLs = map[measure.Arm]string{measure.Baseline: proxy + measure.TargetPath, measure.Dapr: proxy + measure.TargetPath}
+		if body, err = json.Marshal(p); err != nil {
+			return nil, err
+		}
+		req = req.Clone(req.Context())
+		req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		k.posted.Add(1)
+	}
+	return http.DefaultTransport.RoundTrip(req)
+}
+
+func (k *kubelet) proxy() string {
+	to := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: k.targetIP + ":8080"})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		k.requests.Add(1)
+		to.ServeHTTP(w, r)
+	}))
+	DeferCleanup(server.Close)
+	return server.URL
+}
