@@ -104,7 +104,7 @@ func tableOf(ctx context.Context, run *v1alpha1.PerfRun) *metav1.Table {
 	request.Header.Set("Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
 	response, err := server.Do(request)
 	Expect(err).NotTo(HaveOccurred())
-	defer response.Body.Close()
+	defer func() { Expect(response.Body.Close()).To(Succeed()) }()
 	Expect(response.StatusCode).To(Equal(http.StatusOK))
 	table := &metav1.Table{}
 	Expect(json.NewDecoder(response.Body).Decode(table)).To(Succeed())

@@ -1,7 +1,6 @@
 package v1alpha1_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,7 +30,7 @@ func TestAPIServer(t *testing.T) {
 	RunSpecs(t, "PerfRun API")
 }
 
-var _ = BeforeSuite(func(ctx context.Context) {
+var _ = BeforeSuite(func() {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		Fail("KUBEBUILDER_ASSETS names no folder with kube-apiserver and etcd; `make test` finds or builds one")
 	}
