@@ -1,0 +1,88 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+)
+
+// fortioAgrees measures the same two paths with someone else's tool.
+func fortioAgrees() {
+	It("agrees with stock Fortio", func(ctx SpecContext) {
+		if os.Getenv(fortioImage) == "" {
+			Skip(fortioImage + " names no image of Fortio that the cluster can run; `make e2e` builds one for the local cluster, elsewhere fortio/fortio will do")
+		}
+		run := perfRun(cluster.newNamespace(ctx), "agreement", load(1000, 16), blocks(2, 10*time.Second, 5*time.Second), kept)
+		Expect(cluster.Create(ctx, run)).To(Succeed())
+		cluster.awaitPhase(ctx, run, v1alpha1.PhaseSucceeded, preparing+2*time.Minute)
+
+		// Both are there before either is driven, so that no pod starts during a measurement.
+		plain, beside := startFortio(ctx, run, "fortio", false), startFortio(ctx, run, "fortio-dapr", true)
+		baselineURL, daprURL := fortioURLs(run)
+		const warmup, duration = 3 * time.Second, 15 * time.Second
+		plain.load(ctx, run, baselineURL, warmup)
+		baseline := plain.load(ctx, run, baselineURL, duration)
+		beside.load(ctx, run, daprURL, warmup)
+		dapr := beside.load(ctx, run, daprURL, duration)
+
+		AddReportEntry("perfrun beside stock Fortio", sideBySide(run, baseline, dapr))
+		expectAgreement(run, baseline, dapr)
+	}, SpecTimeout(6*time.Minute))
+}
+
+// expectAgreement is wide: the two are minutes apart on a machine that does much besides. What it would catch is a wrong unit, a wrong
+// path, an arm that is not what it says.
+func expectAgreement(run *v1alpha1.PerfRun, baseline, dapr fortioResult) {
+	GinkgoHelper()
+	point := run.Status.Results[0]
+	// Fortio's latency is from the actual send, as service time is.
+	expectSimilar("baseline p50", point.Baseline.ServiceTime.P50.Duration, baseline.at(50), 2, 300*time.Microsecond)
+	expectSimilar("Dapr p50", point.Dapr.ServiceTime.P50.Duration, dapr.at(50), 2, 300*time.Microsecond)
+	expectSimilar("added p50", point.Added.P50.Value.Duration, dapr.at(50)-baseline.at(50), 2.5, 500*time.Microsecond)
+	for _, result := range []fortioResult{baseline, dapr} {
+		Expect(result.ActualQPS).To(BeNumerically(">=", 0.99*float64(run.Status.Settings.RPS)), "rate that Fortio achieved")
+	}
+}
+
+// expectSimilar allows either to be larger by a factor and so much more.
+func expectSimilar(what string, ours, theirs time.Duration, factor float64, slack time.Duration) {
+	GinkgoHelper()
+	most := func(d time.Duration) time.Duration { return time.Duration(factor*float64(d)) + slack }
+	Expect(ours).To(BeNumerically("<=", most(theirs)), "%s: perfrun %s, Fortio %s", what, ours, theirs)
+	Expect(theirs).To(BeNumerically("<=", most(ours)), "%s: perfrun %s, Fortio %s", what, ours, theirs)
+}
+
+func sideBySide(run *v1alpha1.PerfRun, baseline, dapr fortioResult) string {
+	point, settings := run.Status.Results[0], run.Status.Settings
+	var b strings.Builder
+	fmt.Fprintf(&b, "\n%d requests/s of %d bytes over %d connections\n", settings.RPS, settings.PayloadBytes, settings.Connections[0])
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "\tp50\tp90\tp99\tmean rate\t")
+	ours := func(name string, l *v1alpha1.LatencySummary, rate string) {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n", name, l.P50, l.P90, l.P99, rate)
+	}
+	theirs := func(name string, r fortioResult) {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%.1f\t\n", name, show(r.at(50)), show(r.at(90)), show(r.at(99)), r.ActualQPS)
+	}
+	ours("Baseline, perfrun, response time", point.Baseline.Latency, point.Baseline.AchievedRPS)
+	ours("Baseline, perfrun, service time", point.Baseline.ServiceTime, point.Baseline.AchievedRPS)
+	theirs("Baseline, Fortio", baseline)
+	ours("Dapr, perfrun, response time", point.Dapr.Latency, point.Dapr.AchievedRPS)
+	ours("Dapr, perfrun, service time", point.Dapr.ServiceTime, point.Dapr.AchievedRPS)
+	theirs("Dapr, Fortio", dapr)
+	fmt.Fprintf(w, "Added, perfrun (median over pairs)\t%s\t%s\t%s\t\t\n",
+		point.Added.P50.Value, point.Added.P90.Value, point.Added.P99.Value)
+	fmt.Fprintf(w, "Added, Fortio (difference of the two)\t%s\t%s\t%s\t\t\n",
+		show(dapr.at(50)-baseline.at(50)), show(dapr.at(90)-baseline.at(90)), show(dapr.at(99)-baseline.at(99)))
+	_ = w.Flush() // into memory
+	return b.String()
+}
+
+func show(d time.Duration) string { return v1alpha1.NewLatency(d).String() }

@@ -1,0 +1,204 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/internal/dapr"
+	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/plan"
+)
+
+// Where `make deploy` puts the operator.
+const (
+	operatorNamespace  = "perfrun-system"
+	operatorDeployment = "perfrun-controller-manager"
+)
+
+// Every namespace of this suite is named and labelled so, and only those are deleted.
+const (
+	namespacePrefix = "perfrun-e2e-"
+	suiteLabel      = "perfrun.dev/e2e"
+)
+
+// testCluster talks to the cluster as its administrator. Unknown fields are refused, as with kubectl.
+type testCluster struct {
+	client.Client
+	clientset *kubernetes.Clientset
+	// suite tells this suite's namespaces from those of another that runs at the same time.
+	suite string
+}
+
+func connect() *testCluster {
+	GinkgoHelper()
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
+		clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
+	Expect(err).NotTo(HaveOccurred(), "reading the kubeconfig of $KUBECONFIG")
+	config.QPS = -1
+	Expect(v1alpha1.AddToScheme(clientgoscheme.Scheme)).To(Succeed())
+	direct, err := client.New(config, client.Options{Scheme: clientgoscheme.Scheme})
+	Expect(err).NotTo(HaveOccurred(), "connecting to the cluster of $KUBECONFIG")
+	clientset, err := kubernetes.NewForConfig(config)
+	Expect(err).NotTo(HaveOccurred())
+	return &testCluster{
+		Client:    client.WithFieldValidation(direct, metav1.FieldValidationStrict),
+		clientset: clientset,
+		suite:     fmt.Sprintf("%d", time.Now().UnixNano()),
+	}
+}
+
+// expectOperator fails before anything is touched on a cluster that the suite was not meant for.
+func (c *testCluster) expectOperator(ctx context.Context) {
+	GinkgoHelper()
+	var operator appsv1.Deployment
+	Expect(c.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: operatorDeployment}, &operator)).
+		To(Succeed(), "the operator must be deployed on the cluster of $KUBECONFIG: make deploy IMG=...")
+	Expect(operator.Status.AvailableReplicas).To(BeNumerically(">", 0),
+		"the operator is not available; see: kubectl -n %s get pods", operatorNamespace)
+}
+
+// awaitEmptyQueue lets other people's runs finish: those of the suite would only wait behind them.
+func (c *testCluster) awaitEmptyQueue(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func() ([]string, error) {
+		var runs v1alpha1.PerfRunList
+		err := c.List(ctx, &runs)
+		var unfinished []string
+		for _, run := range runs.Items {
+			if !run.Status.Phase.Finished() {
+				unfinished = append(unfinished, run.Namespace+"/"+run.Name)
+			}
+		}
+		return unfinished, err
+	}).WithTimeout(5*time.Minute).WithPolling(time.Second).Should(BeEmpty(), "these PerfRuns are not finished and hold the cluster")
+}
+
+// newNamespace makes a namespace that goes with the spec, and with it everything in it.
+func (c *testCluster) newNamespace(ctx context.Context) string {
+	GinkgoHelper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: namespacePrefix,
+		Labels: map[string]string{
+			suiteLabel: c.suite,
+			// What perfrun creates must be accepted where Pod Security is strictest.
+			"pod-security.kubernetes.io/enforce": "restricted",
+		},
+	}}
+	Expect(c.Create(ctx, namespace)).To(Succeed())
+	DeferCleanup(c.removeNamespace, namespace.Name, NodeTimeout(2*time.Minute))
+	return namespace.Name
+}
+
+// removeNamespace waits until the runs and their pods are gone, so that the next spec has the cluster to itself. The namespace itself
+// may need longer: it does not go while metrics-server is down.
+func (c *testCluster) removeNamespace(ctx context.Context, name string) {
+	GinkgoHelper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	Expect(client.IgnoreNotFound(c.Delete(ctx, namespace))).To(Succeed())
+	Eventually(ctx, func() (int, error) {
+		var pods corev1.PodList
+		var runs v1alpha1.PerfRunList
+		if err := c.List(ctx, &pods, client.InNamespace(name)); err != nil {
+			return 0, err
+		}
+		err := c.List(ctx, &runs, client.InNamespace(name))
+		return len(pods.Items) + len(runs.Items), err
+	}).WithTimeout(90*time.Second).WithPolling(500*time.Millisecond).Should(BeZero(), func() string {
+		return "pods and PerfRuns of a namespace that is being deleted do not go\n" + c.describeNamespace(ctx, name)
+	})
+}
+
+func (c *testCluster) awaitNamespacesGone(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, func() ([]corev1.Namespace, error) {
+		var list corev1.NamespaceList
+		err := c.List(ctx, &list, client.MatchingLabels{suiteLabel: c.suite})
+		return list.Items, err
+	}).WithTimeout(90 * time.Second).WithPolling(time.Second).Should(BeEmpty())
+}
+
+// newestPod of one of a run's roles that is not on its way out.
+func (c *testCluster) newestPod(ctx context.Context, run *v1alpha1.PerfRun, role string) *corev1.Pod {
+	GinkgoHelper()
+	var pods corev1.PodList
+	Expect(c.List(ctx, &pods, client.InNamespace(run.Namespace), client.MatchingLabels(plan.Labels(run, role)))).To(Succeed())
+	var newest *corev1.Pod
+	for i := range pods.Items {
+		pod := &pods.Items[i]
+		if pod.DeletionTimestamp == nil && (newest == nil || newest.CreationTimestamp.Before(&pod.CreationTimestamp)) {
+			newest = pod
+		}
+	}
+	Expect(newest).NotTo(BeNil(), "the run has no %s pod", role)
+	return newest
+}
+
+// kill deletes a pod without giving it time.
+func (c *testCluster) kill(ctx context.Context, pod *corev1.Pod) {
+	GinkgoHelper()
+	Expect(c.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})).To(Succeed())
+}
+
+// podUsage asks the run's target, through the API server, what it has counted.
+func (c *testCluster) podUsage(ctx context.Context, run *v1alpha1.PerfRun) measure.PodUsage {
+	GinkgoHelper()
+	target := c.newestPod(ctx, run, plan.RoleTarget)
+	answer, err := c.clientset.CoreV1().Pods(run.Namespace).
+		ProxyGet("http", target.Name, fmt.Sprint(measure.TargetUsagePort), measure.TargetUsagePath, nil).DoRaw(ctx)
+	Expect(err).NotTo(HaveOccurred(), "asking the target: %s", answer)
+	var usage measure.PodUsage
+	Expect(json.Unmarshal(answer, &usage)).To(Succeed())
+	return usage
+}
+
+// leftovers names what a run has left in a namespace that holds nothing else. Dapr's own Services (APP-ID-dapr) carry no label of ours,
+// so everything of these kinds counts.
+func (c *testCluster) leftovers(ctx context.Context, namespace string) ([]string, error) {
+	configurations := &unstructured.UnstructuredList{}
+	configurations.SetGroupVersionKind(dapr.ConfigurationGVK.GroupVersion().WithKind(dapr.ConfigurationGVK.Kind + "List"))
+	var out []string
+	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{}, &corev1.ServiceList{}, configurations} {
+		if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return nil, fmt.Errorf("listing what is left: %w", err)
+		}
+		names, err := namesOf(list)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, names...)
+	}
+	return out, nil
+}
+
+func (c *testCluster) expectNothingLeft(ctx context.Context, namespace string, within time.Duration) {
+	GinkgoHelper()
+	Eventually(ctx, func() ([]string, error) { return c.leftovers(ctx, namespace) }).
+		WithTimeout(within).WithPolling(500*time.Millisecond).
+		Should(BeEmpty(), func() string { return "the run left something behind\n" + c.describeNamespace(ctx, namespace) })
+}
+
+// daprNamespace is where the control plane runs, as the injector's webhook names it.
+func (c *testCluster) daprNamespace(ctx context.Context) string {
+	GinkgoHelper()
+	var webhook admissionv1.MutatingWebhookConfiguration
+	err := c.Get(ctx, client.ObjectKey{Name: dapr.InjectorWebhook}, &webhook)
+	Expect(apierrors.IsNotFound(err)).To(BeFalse(), "Dapr must be installed on the cluster of $KUBECONFIG, with its sidecar injector")
+	Expect(err).NotTo(HaveOccurred())
+	return dapr.InjectorNamespace(&webhook)
+}

@@ -1,0 +1,145 @@
+package e2e
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strconv"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+)
+
+const (
+	checkout   = "../.."
+	sampleFile = checkout + "/config/samples/perfrun_invocation.yaml"
+)
+
+// sampleRun follows what the README tells a newcomer to apply to the figures that it promises.
+func sampleRun() {
+	It("measures the sample run", func(ctx SpecContext) {
+		run := applySample(ctx, cluster.newNamespace(ctx))
+		// 140 s of load, and what comes before and after.
+		cluster.awaitPhase(ctx, run, v1alpha1.PhaseMeasuring, preparing)
+		cluster.awaitPhase(ctx, run, v1alpha1.PhaseSucceeded, 4*time.Minute)
+
+		printed := printedReport(ctx, run)
+		AddReportEntry("perfrun report "+run.Name, "\n"+printed)
+		Expect(printed).To(And(ContainSubstring("Dapr adds"), ContainSubstring("95% from"), ContainSubstring("callerSidecar"), ContainSubstring("scheduler")))
+		Expect(conditionOf(run, v1alpha1.ConditionSucceeded)).To(And(
+			HaveField("Status", BeEquivalentTo("True")),
+			HaveField("Reason", v1alpha1.ReasonMeasured),
+			HaveField("ObservedGeneration", run.Generation)))
+		Expect(run.Status.Reasons).To(BeEmpty())
+		Expect(run.Status.Progress).To(And(HaveField("Block", int32(12)), HaveField("Blocks", int32(12)), HaveField("Display", "100%")))
+		expectLatency(run)
+		expectEnvironment(run)
+		expectUsage(run)
+		expectColumns(ctx, run)
+		cluster.expectNothingLeft(ctx, run.Namespace, time.Minute)
+	}, SpecTimeout(8*time.Minute))
+}
+
+// applySample creates the sample exactly as it is written, in a namespace of its own.
+func applySample(ctx context.Context, namespace string) *v1alpha1.PerfRun {
+	GinkgoHelper()
+	text, err := os.ReadFile(sampleFile)
+	Expect(err).NotTo(HaveOccurred())
+	sample := &unstructured.Unstructured{}
+	Expect(yaml.Unmarshal(text, &sample.Object)).To(Succeed())
+	sample.SetNamespace(namespace)
+	Expect(cluster.Create(ctx, sample)).To(Succeed())
+	return &v1alpha1.PerfRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: sample.GetName()}}
+}
+
+// printedReport is what `perfrun report` prints.
+func printedReport(ctx context.Context, run *v1alpha1.PerfRun) string {
+	GinkgoHelper()
+	command := exec.CommandContext(ctx, "go", "run", ".", "report", run.Name, "--namespace", run.Namespace)
+	command.Dir, command.Stderr = checkout, GinkgoWriter
+	printed, err := command.Output()
+	Expect(err).NotTo(HaveOccurred(), "running perfrun report")
+	return string(printed)
+}
+
+func expectLatency(run *v1alpha1.PerfRun) {
+	GinkgoHelper()
+	Expect(run.Status.Results).To(HaveLen(1))
+	point := run.Status.Results[0]
+	Expect(point.Connections).To(BeEquivalentTo(16))
+	for _, arm := range []*v1alpha1.ArmResult{point.Baseline, point.Dapr} {
+		Expect(arm).NotTo(BeNil())
+		Expect(decimal(arm.AchievedRPS)).To(BeNumerically(">=", 990), "achieved rate")
+		Expect(arm.Errors).To(BeZero(), "errors by code: %v", arm.ErrorCodes)
+		Expect(arm.Skipped).To(BeZero())
+		for _, l := range []*v1alpha1.LatencySummary{arm.Latency, arm.ServiceTime} {
+			Expect(l.P50.Duration).To(BeNumerically(">", 0))
+			Expect(l.P50.Duration).To(BeNumerically("<=", l.P90.Duration))
+			Expect(l.P90.Duration).To(BeNumerically("<=", l.P99.Duration))
+			Expect(l.P99.Duration).To(BeNumerically("<=", l.Max.Duration))
+		}
+	}
+	Expect(point.Added.P50.Value.Duration).To(BeNumerically(">", 0), "added p50")
+	for _, added := range []*v1alpha1.AddedLatency{point.Added.P50, point.Added.P90, point.Added.P99} {
+		Expect(added).NotTo(BeNil())
+		Expect(added.Pairs).To(BeEquivalentTo(6))
+		Expect(added.Low.Duration).To(BeNumerically("<=", added.Value.Duration))
+		Expect(added.High.Duration).To(BeNumerically(">=", added.Value.Duration))
+	}
+}
+
+func expectEnvironment(run *v1alpha1.PerfRun) {
+	GinkgoHelper()
+	e := run.Status.Environment
+	Expect(e.Kubernetes).To(HavePrefix("v1."))
+	Expect(e.Dapr).NotTo(BeEmpty(), "Dapr's version")
+	Expect(e.MTLS).To(HaveValue(BeTrue()))
+	Expect(decimal(e.Sampling)).To(BeNumerically("~", 0.1, 0.02), "sampling as seen at the target")
+	Expect(e.Nodes.LoadTester).NotTo(BeEmpty())
+	Expect(e.Nodes.Target).NotTo(Or(BeEmpty(), Equal(e.Nodes.LoadTester)))
+	Expect(e.Images.Perfrun).NotTo(BeEmpty())
+	Expect(e.Images.Sidecar).NotTo(BeEmpty())
+}
+
+// expectColumns asks for what `kubectl get perfruns` shows: the API server makes the table.
+func expectColumns(ctx context.Context, run *v1alpha1.PerfRun) {
+	GinkgoHelper()
+	answer, err := cluster.clientset.RESTClient().Get().
+		AbsPath("/apis", v1alpha1.GroupVersion.Group, v1alpha1.GroupVersion.Version, "namespaces", run.Namespace, "perfruns").
+		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").DoRaw(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	var table metav1.Table
+	Expect(yaml.Unmarshal(answer, &table)).To(Succeed())
+	Expect(table.Rows).To(HaveLen(1))
+	cells := map[string]any{}
+	for i, column := range table.ColumnDefinitions {
+		cells[column.Name] = table.Rows[0].Cells[i]
+	}
+	point := run.Status.Results[0]
+	Expect(cells).To(And(
+		HaveKeyWithValue("Name", run.Name),
+		HaveKeyWithValue("Scenario", "Invocation"),
+		HaveKeyWithValue("Phase", "Succeeded"),
+		HaveKeyWithValue("Done", "100%"),
+		HaveKeyWithValue("RPS", point.Dapr.AchievedRPS),
+		HaveKeyWithValue("P90", point.Dapr.Latency.P90.String()),
+		HaveKeyWithValue("P99", point.Dapr.Latency.P99.String()),
+		HaveKeyWithValue("Added P90", point.Added.P90.Value.String()),
+		HaveKeyWithValue("Added P99", point.Added.P99.Value.String()),
+		HaveKeyWithValue("Sidecar CPU", run.Status.Summary.SidecarCPU),
+		HaveKeyWithValue("Sidecar Memory", run.Status.Summary.SidecarMemory)))
+}
+
+// decimal reads a number that the API writes as a string.
+func decimal(s string) float64 {
+	GinkgoHelper()
+	f, err := strconv.ParseFloat(s, 64)
+	Expect(err).NotTo(HaveOccurred())
+	return f
+}
