@@ -109,8 +109,17 @@ func (p *Plan) LoadTime() time.Duration {
 	return d
 }
 
-// Requests is the number of requests that a block of duration d sends at rate rps: never fewer than one.
+// Requests is the number of requests that are due in a block of duration d at rate rps: never fewer than one.
 func Requests(rps float64, d time.Duration) int64 { return max(1, int64(rps*d.Seconds()+0.5)) }
+
+// PerConnection is the number of requests that each connection of the block sends: its share of Requests to the nearest whole, at
+// least two. All connections send alike, since those with a request more than the others would go on alone at the end, at a
+// fraction of the rate: with 10000 requests over 64 connections Fortio gives the 16 left over to one connection, which takes a
+// second longer for them. Instead such a block is longer or shorter than Duration by at most half of Connections/RPS.
+func (p *Plan) PerConnection(b Block) int64 {
+	n := int64(b.Connections)
+	return max(2, (Requests(p.RPS, b.Duration)+n/2)/n)
+}
 
 // Validate tells what is wrong with a plan. All faults at once.
 func (p *Plan) Validate() error {

@@ -83,7 +83,7 @@ type BlockReport struct {
 	// Start and End of the load: from the first request's due time to the last answer.
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
-	// Planned requests; Planned = Succeeded + errors + Skipped.
+	// Planned requests, Connections times Plan.PerConnection; Planned = Succeeded + errors + Skipped.
 	Planned int64 `json:"planned"`
 	// Succeeded requests: a whole 2xx answer.
 	Succeeded int64 `json:"succeeded"`
@@ -92,9 +92,11 @@ type BlockReport struct {
 	// Skipped requests were never sent: the block ran into its deadline.
 	Skipped int64 `json:"skipped,omitempty"`
 	// Response and Service are HDR histograms (V2 encoding, compressed) of the successful requests, in microseconds:
-	// from the due time, and from the actual send.
+	// from the due time, and from the actual send. What the load tester itself was late is in neither: it is in Lag.
 	Response []byte `json:"response"`
 	Service  []byte `json:"service"`
+	// Lag is a histogram like those of all requests sent: how long after it was due, and its connection free, each was sent.
+	Lag []byte `json:"lag"`
 }
 
 // Series is the usage of one component's pod by one source, readings in order of time.

@@ -55,11 +55,8 @@ type Target struct {
 	buffers         sync.Pool
 }
 
-// New makes a target that reads its pod's usage below procRoot.
+// New makes a target that reads its pod's usage below procRoot; empty means /proc.
 func New(procRoot string) *Target {
-	if procRoot == "" {
-		procRoot = usage.DefaultProcRoot
-	}
 	return &Target{procRoot: procRoot, buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
 }
 

@@ -40,7 +40,7 @@ type process struct {
 	usage     measure.Usage
 }
 
-// ReadPod reads the processes that are visible below procRoot and sums them up by container; Traced and Sampled stay 0. With a
+// ReadPod reads the processes that are visible below procRoot (empty: /proc) and sums them up by container; Traced and Sampled stay 0. With a
 // shared process namespace these are all processes of the pod, whatever image and user they have; without it, they are the
 // reader's own container, all of which is the app.
 //
@@ -48,7 +48,7 @@ type process struct {
 // or whose parent is outside the pod (as with exec probes), takes its time with it. Memory is summed over processes, so that pages
 // which several of them share count for each.
 func ReadPod(procRoot string) (measure.PodUsage, error) {
-	processes, self, err := readProcesses(procRoot)
+	processes, self, err := readProcesses(cmp.Or(procRoot, DefaultProcRoot))
 	if err != nil {
 		return measure.PodUsage{}, fmt.Errorf("reading processes: %w", err)
 	}

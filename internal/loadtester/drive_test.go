@@ -1,0 +1,307 @@
+package loadtester
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"fortio.org/fortio/fhttp"
+	"github.com/google/go-cmp/cmp"
+
+	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/stats"
+	"perfrun.dev/perfrun/internal/target"
+)
+
+const ms = time.Millisecond
+
+// planFor is a plan of one measured block of the Baseline arm.
+func planFor(url string, rps float64, connections int, d time.Duration) *measure.Plan {
+	return &measure.Plan{
+		Version: measure.Version, Run: "run", Attempt: "attempt-1", Instance: "instance", RPS: rps, Body: []byte(strings.Repeat("x", 1024)),
+		ContentType: "text/plain", RequestTimeout: 3 * time.Second,
+		URLs:   map[measure.Arm]string{measure.Baseline: url, measure.Dapr: url},
+		Blocks: []measure.Block{{Connections: connections, Arm: measure.Baseline, Duration: d}},
+	}
+}
+
+func serving(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	srv := httptest.NewServer(handler)
+	t.Cleanup(srv.Close)
+	return srv.URL + "/echo"
+}
+
+func echoServer(t *testing.T) string { return serving(t, target.New("").Handler()) }
+
+// driven drives the plan's first block and keeps the connections for a look at their samples.
+func driven(ctx context.Context, t *testing.T, plan *measure.Plan) (measure.BlockReport, []*connection) {
+	t.Helper()
+	b := plan.Blocks[0]
+	conns, err := dial(plan, b, plan.PerConnection(b), new(atomic.Bool))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { hangUp(conns) })
+	if err := prime(ctx, plan, plan.URLs[b.Arm], conns); err != nil {
+		t.Fatal(err)
+	}
+	report, err := drive(ctx, plan, b, conns)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report, conns
+}
+
+func decoded(t *testing.T, b []byte) *stats.Histogram {
+	t.Helper()
+	h, err := stats.Decode(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func TestScheduleEnds(t *testing.T) {
+	s := schedule{qps: 100, threads: 4, calls: 50}
+	tests := map[string]struct {
+		thread int
+		call   int64
+		want   time.Duration
+	}{
+		"the first call of all":         {0, 0, 0},
+		"threads start a tick apart":    {1, 0, 10 * ms},
+		"the last thread":               {3, 0, 30 * ms},
+		"the last call is at the end":   {0, 49, 2 * time.Second},
+		"the last of the last thread":   {3, 49, 2030 * ms},
+		"calls are stretched by 1/49th": {0, 1, 40*ms + 40*ms/49},
+	}
+	for name, tc := range tests {
+		if got := s.due(tc.thread, tc.call); (got - tc.want).Abs() > time.Microsecond {
+			t.Errorf("%s: got %s, want %s", name, got, tc.want)
+		}
+	}
+}
+
+// TestScheduleIsFortios: Fortio never sends early, and on a machine that is not completely busy some of any twenty calls of a thread
+// are sent nearly on time. A wrong interval or stagger would be off by 10 ms and more here.
+func TestScheduleIsFortios(t *testing.T) {
+	t.Parallel()
+	plan := planFor(echoServer(t), 100, 4, 2*time.Second)
+	report, conns := driven(context.Background(), t, plan)
+	if report.Succeeded != 200 || report.Skipped != 0 || len(report.Errors) != 0 {
+		t.Fatalf("succeeded %d, skipped %d, errors %v", report.Succeeded, report.Skipped, report.Errors)
+	}
+	if took := report.End.Sub(report.Start); took < 2030*ms || took > 4*time.Second {
+		t.Errorf("the block took %s", took)
+	}
+	s := schedule{qps: 100, threads: 4, calls: 50}
+	// The first call of thread 0 is sent as the schedule starts.
+	started := time.Duration(conns[0].samples[0].start)
+	for thread, c := range conns {
+		var late []time.Duration
+		for i, one := range c.samples {
+			late = append(late, time.Duration(one.start)-started-s.due(thread, int64(i)))
+		}
+		if early := slices.Min(late); early < -ms {
+			t.Errorf("thread %d: a call was sent %s early", thread, -early)
+		}
+		for at := 0; at < 40; at += 20 {
+			if best := slices.Min(late[at : at+20]); best > 5*ms {
+				t.Errorf("thread %d, calls from %d: none was less than %s late", thread, at, best)
+			}
+		}
+	}
+}
+
+// TestStall is the case that closed-loop figures hide: a server that answers nothing for half a second.
+func TestStall(t *testing.T) {
+	t.Parallel()
+	var began atomic.Int64
+	url := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if at := began.Load(); at != 0 {
+			if since := time.Since(time.Unix(0, at)); since > 700*ms && since < 1200*ms {
+				time.Sleep(1200*ms - since)
+			}
+		}
+		_, _ = io.WriteString(w, "ok")
+	}))
+	plan := planFor(url, 200, 4, 2*time.Second)
+	began.Store(time.Now().UnixNano())
+	report, _ := driven(context.Background(), t, plan)
+	if report.Succeeded != 400 || report.Skipped != 0 {
+		t.Fatalf("succeeded %d, skipped %d", report.Succeeded, report.Skipped)
+	}
+	// Of those that were in flight, one for each connection, service time tells. Requests that were due in the first 400 ms of the
+	// stall, 80 of them, had to wait for more than 100 ms, and response time tells of them all.
+	slow := func(h *stats.Histogram) (n int64) {
+		for q := 0.0; q < 0.97; q += 0.005 {
+			if d, ok := h.Quantile(q); ok && d > 100*ms {
+				n += 2
+			}
+		}
+		return n
+	}
+	if n := slow(decoded(t, report.Response)); n < 50 || n > 110 {
+		t.Errorf("%d response times are above 100 ms, want about 80", n)
+	}
+	if n := slow(decoded(t, report.Service)); n > 8 {
+		t.Errorf("%d service times are above 100 ms, want one for each connection", n)
+	}
+	if longest := decoded(t, report.Response).Max(); longest < 400*ms || longest > 1500*ms {
+		t.Errorf("the longest response took %s, want about 500 ms", longest)
+	}
+}
+
+func TestTotals(t *testing.T) {
+	at := func(start, took time.Duration) sample { return sample{start: int64(start), took: int64(took)} }
+	tests := map[string]struct {
+		samples                []sample
+		response, service, lag []time.Duration
+	}{
+		"idle and on time":      {[]sample{at(0, 2*ms), at(10*ms, 3*ms)}, []time.Duration{2 * ms, 3 * ms}, []time.Duration{2 * ms, 3 * ms}, []time.Duration{0, 0}},
+		"our lateness is lag":   {[]sample{at(0, 2*ms), at(11*ms, 3*ms)}, []time.Duration{2 * ms, 3 * ms}, []time.Duration{2 * ms, 3 * ms}, []time.Duration{0, ms}},
+		"waiting for an answer": {[]sample{at(0, 14*ms), at(14*ms, 3*ms), at(20*ms, ms)}, []time.Duration{14 * ms, 7 * ms, ms}, []time.Duration{14 * ms, 3 * ms, ms}, []time.Duration{0, 0, 0}},
+		"waiting and lateness":  {[]sample{at(5*ms, 14*ms), at(20*ms, 3*ms)}, []time.Duration{14 * ms, 7 * ms}, []time.Duration{14 * ms, 3 * ms}, []time.Duration{5 * ms, ms}},
+		"a failure keeps the connection busy": {[]sample{at(0, -14*ms), at(14*ms, 3*ms)}, []time.Duration{7 * ms},
+			[]time.Duration{3 * ms}, []time.Duration{0, 0}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := totals{response: stats.NewHistogram(), service: stats.NewHistogram(), lag: stats.NewHistogram()}
+			got.add(tc.samples, func(i int) time.Duration { return time.Duration(i) * 10 * ms })
+			for what, pair := range map[string]struct {
+				got  *stats.Histogram
+				want []time.Duration
+			}{"response": {got.response, tc.response}, "service": {got.service, tc.service}, "lag": {got.lag, tc.lag}} {
+				want := stats.NewHistogram()
+				for _, d := range pair.want {
+					want.Record(d)
+				}
+				a, _ := pair.got.Encode()
+				b, _ := want.Encode()
+				if string(a) != string(b) {
+					t.Errorf("%s: count %d, mean %s, max %s, want mean %s, max %s", what, pair.got.Count(), pair.got.Mean(), pair.got.Max(), want.Mean(), want.Max())
+				}
+			}
+			if got.sent != int64(len(tc.samples)) {
+				t.Errorf("sent %d", got.sent)
+			}
+		})
+	}
+}
+
+func TestIsWhole(t *testing.T) {
+	tests := map[string]struct {
+		answer string
+		want   bool
+	}{
+		"length":            {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", true},
+		"folded":            {"HTTP/1.1 200 OK\r\ncontent-length:2\r\nDate: x\r\n\r\nok", true},
+		"no body":           {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true},
+		"broken off":        {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok", false},
+		"more":              {"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nok", false},
+		"head broken off":   {"HTTP/1.1 200 OK\r\nContent-Le", false},
+		"length unreadable": {"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nok", false},
+		"chunks":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", true},
+		"chunks broken off": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n", false},
+		"no content":        {"HTTP/1.1 204 No Content\r\nDate: x\r\n\r\n", true},
+		"length unknown":    {"HTTP/1.1 200 OK\r\nDate: x\r\n\r\nok", false},
+		"empty":             {"", false},
+	}
+	for name, tc := range tests {
+		if got := isWhole([]byte(tc.answer)); got != tc.want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
+
+func TestErrorsAreCountedByCode(t *testing.T) {
+	t.Parallel()
+	var n atomic.Int64
+	url := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		switch n.Add(1) % 5 {
+		case 1:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case 2:
+			w.WriteHeader(http.StatusTeapot)
+		case 3:
+			// Promises more than it sends, and breaks off.
+			w.Header().Set("Content-Length", "100")
+			_, _ = io.WriteString(w, "part")
+		default:
+			_, _ = io.WriteString(w, "ok")
+		}
+	}))
+	plan := planFor(url, 200, 5, time.Second)
+	report, _ := driven(context.Background(), t, plan)
+	if d := cmp.Diff(map[int]int64{503: 40, 418: 40, noAnswer: 40}, report.Errors); d != "" {
+		t.Error(d)
+	}
+	if report.Succeeded != 80 || decoded(t, report.Response).Count() != 80 || decoded(t, report.Lag).Count() != 200 {
+		t.Errorf("succeeded %d, in the histogram %d", report.Succeeded, decoded(t, report.Response).Count())
+	}
+}
+
+func TestDeadlineSkipsAndCounts(t *testing.T) {
+	t.Parallel()
+	var slow atomic.Bool
+	url := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if slow.Load() {
+			time.Sleep(150 * ms)
+		}
+		_, _ = io.WriteString(w, "ok")
+	}))
+	plan := planFor(url, 100, 2, time.Second)
+	plan.RequestTimeout = 200 * ms
+	time.AfterFunc(100*ms, func() { slow.Store(true) })
+	report, _ := driven(context.Background(), t, plan)
+	if report.Planned != 100 || report.Skipped == 0 || report.Succeeded+report.Errors[noAnswer]+report.Skipped != report.Planned {
+		t.Errorf("planned %d, succeeded %d, errors %v, skipped %d", report.Planned, report.Succeeded, report.Errors, report.Skipped)
+	}
+	if took := report.End.Sub(report.Start); took > 6*time.Second {
+		t.Errorf("the block took %s, its deadline is 1.9 s", took)
+	}
+}
+
+// stuck is a client whose requests never end once it is told so.
+type stuck struct {
+	fhttp.Fetcher
+	hang chan struct{}
+}
+
+func (s stuck) StreamFetch(context.Context) (code int, size int64, head uint) {
+	<-s.hang
+	return noAnswer, 0, 0
+}
+
+func TestWhatHangsIsGivenUp(t *testing.T) {
+	t.Parallel()
+	hang := make(chan struct{})
+	defer close(hang)
+	plan := planFor("http://127.0.0.1:1/echo", 100, 1, 100*ms)
+	plan.RequestTimeout = 50 * ms
+	conns := []*connection{{client: stuck{hang: hang}, errors: map[int]int64{}, stop: new(atomic.Bool)}}
+	_, err := drive(context.Background(), plan, plan.Blocks[0], conns)
+	var f *Failure
+	if !errors.As(err, &f) || f.Cause != measure.CauseInternal {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestLargeBodiesComeBackWhole(t *testing.T) {
+	t.Parallel()
+	plan := planFor(echoServer(t), 20, 2, time.Second)
+	plan.Body = make([]byte, 1<<20)
+	report, _ := driven(context.Background(), t, plan)
+	if report.Succeeded != 20 {
+		t.Errorf("succeeded %d, errors %v", report.Succeeded, report.Errors)
+	}
+}

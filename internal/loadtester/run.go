@@ -1,0 +1,168 @@
+package loadtester
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+
+	"perfrun.dev/perfrun/internal/measure"
+)
+
+const (
+	// sampleBytes is what a request is kept in until its block has ended.
+	sampleBytes = 16
+
+	// histogramBytes are three histograms.
+	histogramBytes = 3 * 160 << 10
+
+	// maxBlockBytes bounds the memory of a block: 32 million requests, 9 hours at 1000 per second.
+	maxBlockBytes = 512 << 20
+)
+
+// CheckMemory refuses a plan with a block that would take more than 512 MiB to record.
+func CheckMemory(plan *measure.Plan) error {
+	for i, b := range plan.Blocks {
+		n := int64(b.Connections)
+		if bytes := n*(plan.PerConnection(b)*sampleBytes+int64(bufferBytes(plan))) + histogramBytes; bytes > maxBlockBytes {
+			return fmt.Errorf("block %d: %d requests over %d connections take %d MiB to record, at most %d MiB are allowed: shorten the duration or use more pairs",
+				i, n*plan.PerConnection(b), n, bytes>>20, maxBlockBytes>>20)
+		}
+	}
+	return nil
+}
+
+// Environment of a run, with what a test may want to be different.
+type Environment struct {
+	// ProcRoot is where /proc is mounted; empty means /proc.
+	ProcRoot string
+	// Loading is called as the load of the block with this index begins, and with the number of blocks when there is none left.
+	Loading func(block int)
+}
+
+// RunPlan makes the measurement that a valid plan describes, block after block, and returns what was recorded. An error is a *Failure
+// or, when ctx has ended, ctx's.
+func RunPlan(ctx context.Context, plan *measure.Plan, env Environment) (*measure.Report, error) {
+	if env.Loading == nil {
+		env.Loading = func(int) {}
+	}
+	seen, err := observe(ctx, plan)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &run{plan: plan, env: env, counters: newCounters(plan, env.ProcRoot), report: &measure.Report{
+		Version: measure.Version, Run: plan.Run, Attempt: plan.Attempt, RPS: plan.RPS, Observed: seen, Blocks: []measure.BlockReport{},
+	}}
+	for i, b := range plan.Blocks {
+		if err := r.block(ctx, i, b); err != nil {
+			return nil, err
+		}
+	}
+	env.Loading(len(plan.Blocks))
+	r.report.Usage = r.counters.series()
+	return r.report, nil
+}
+
+type run struct {
+	plan     *measure.Plan
+	env      Environment
+	counters *counters
+	report   *measure.Report
+}
+
+// block opens its own connections, primes them, and drives its load.
+func (r *run) block(ctx context.Context, i int, b measure.Block) error {
+	var stop atomic.Bool
+	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
+	conns, err := dial(r.plan, b, r.plan.PerConnection(b), &stop)
+	if err != nil {
+		return &Failure{Cause: measure.CausePath, Message: err.Error()}
+	}
+	defer hangUp(conns)
+	err = prime(ctx, r.plan, r.plan.URLs[b.Arm], conns)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return err
+	}
+	// What the block before has left behind is cleared away now rather than during this one.
+	runtime.GC()
+	if b.Warmup {
+		return r.warmUp(ctx, i, b, conns)
+	}
+	return r.measured(ctx, i, b, conns)
+}
+
+// warmUp is load whose figures are thrown away. One of no duration was done by priming.
+func (r *run) warmUp(ctx context.Context, i int, b measure.Block, conns []*connection) error {
+	r.env.Loading(i)
+	if b.Duration == 0 {
+		return nil
+	}
+	report, err := r.load(ctx, b, conns)
+	if err != nil {
+		return err
+	}
+	if report.Succeeded == 0 {
+		url := r.plan.URLs[b.Arm]
+		return ask(ctx, r.plan, url).explain(r.plan, url, mostFrequent(report.Errors))
+	}
+	return nil
+}
+
+func (r *run) measured(ctx context.Context, i int, b measure.Block, conns []*connection) error {
+	index := len(r.report.Blocks)
+	r.counters.read(ctx, index, everything)
+	tracedBefore, sampledBefore := r.counters.traces()
+	stopSampling := r.counters.sampling(ctx, index)
+	r.env.Loading(i)
+	report, err := r.load(ctx, b, conns)
+	stopSampling()
+	if err != nil {
+		return err
+	}
+	r.counters.read(ctx, index, everything)
+	if b.Arm == measure.Dapr {
+		traced, sampled := r.counters.traces()
+		// A target that was restarted in between counts from 0 again.
+		r.report.Observed.Traced += max(0, traced-tracedBefore)
+		r.report.Observed.Sampled += max(0, sampled-sampledBefore)
+	}
+	r.report.Blocks = append(r.report.Blocks, report)
+	return nil
+}
+
+func (r *run) load(ctx context.Context, b measure.Block, conns []*connection) (measure.BlockReport, error) {
+	report, err := drive(ctx, r.plan, b, conns)
+	if ctx.Err() != nil {
+		return report, ctx.Err()
+	}
+	if err != nil {
+		return report, failureOf(err)
+	}
+	return report, nil
+}
+
+func mostFrequent(errors map[int]int64) (code int) {
+	code = noAnswer
+	for c, n := range errors {
+		if n > errors[code] || (n == errors[code] && c > code) {
+			code = c
+		}
+	}
+	return code
+}
+
+// failureOf turns any error of RunPlan into a Failure.
+func failureOf(err error) *Failure {
+	var f *Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	return &Failure{Cause: measure.CauseInternal, Message: err.Error()}
+}

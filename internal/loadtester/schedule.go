@@ -1,0 +1,27 @@
+package loadtester
+
+import "time"
+
+// schedule is when Fortio's periodic runner means to send each request of a block, with Uniform set and the same number of calls
+// for each thread. A thread is a connection.
+//
+// Its source is runOne in fortio.org/fortio/periodic: thread t of n starts t/n of an interval after the first. Its first call is due
+// then; call i is due i + i/(calls-1) intervals later, so that the calls spread over the whole duration with the last one at its
+// end. The computation below is in the same order of operations, so that it gives the same nanosecond.
+type schedule struct {
+	qps     float64
+	threads int
+	calls   int64
+}
+
+// due is the time from the start of the runner to the intended send time of call i (from 0) of a thread.
+func (s schedule) due(thread int, i int64) time.Duration {
+	perThread := s.qps / float64(s.threads)
+	between := 1. / perThread
+	stagger := between - (between / float64(s.threads) * float64(s.threads-thread))
+	due := time.Duration(stagger * float64(time.Second))
+	if i > 0 {
+		due += time.Duration(int64((float64(i) + float64(i)/float64(s.calls-1)) / perThread * 1e9))
+	}
+	return due
+}
