@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -55,17 +56,22 @@ func verdict(run *v1alpha1.PerfRun) metav1.Condition {
 	return ptr.Deref(meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionSucceeded), metav1.Condition{})
 }
 
-// expected is the number of requests that one attempt sends: those of its blocks, and one priming request for each connection of each block.
+// expected is the number of requests that one attempt sends: those of its blocks, and before each block one that asks and one for each connection.
 func expected(run *v1alpha1.PerfRun) int64 {
 	settings := run.Spec.EffectiveSettings()
 	var n int64
 	for _, b := range plan.Blocks(settings) {
-		n += int64(b.Connections)
+		n += 1 + int64(b.Connections)
 		if b.Duration > 0 {
 			n += measure.Requests(float64(settings.RPS), b.Duration)
 		}
 	}
 	return n
+}
+
+// haveFigures matches a verdict with figures. Which one depends on how busy the machine is, and is not what is tested here.
+func haveFigures() types.GomegaMatcher {
+	return BeElementOf(v1alpha1.PhaseSucceeded, v1alpha1.PhaseInconclusive)
 }
 
 // step is one reconciliation by an operator that has just been started, and knows nothing but what is in the cluster.
@@ -92,10 +98,9 @@ var _ = Describe("A PerfRun", func() {
 		}).WithContext(ctx).WithTimeout(time.Minute).Should(Satisfy(v1alpha1.Phase.Finished), func() string { return describe(ctx, run) })
 
 		done := reload(ctx, run)
-		Expect(done.Status.Phase).To(Equal(v1alpha1.PhaseSucceeded), describe(ctx, run))
-		Expect(phases).To(Equal([]v1alpha1.Phase{v1alpha1.PhasePreparing, v1alpha1.PhaseMeasuring, v1alpha1.PhaseCollecting, v1alpha1.PhaseSucceeded}))
+		Expect(done.Status.Phase).To(haveFigures(), describe(ctx, run))
+		Expect(phases).To(Equal([]v1alpha1.Phase{v1alpha1.PhasePreparing, v1alpha1.PhaseMeasuring, v1alpha1.PhaseCollecting, done.Status.Phase}))
 		Expect(k.requests.Load()).To(Equal(expected(run)), "every request of the plan, once")
-		Expect(verdict(done).Status).To(Equal(metav1.ConditionTrue))
 		Expect(done.Status.Results).To(HaveLen(1))
 		Expect(done.Status.Results[0].Dapr.Requests).To(BeEquivalentTo(100))
 		Expect(done.Status.Results[0].Added.P50).NotTo(BeNil())
@@ -111,7 +116,7 @@ var _ = Describe("A PerfRun", func() {
 			Expect(admin.List(ctx, &left, client.InNamespace(run.Namespace))).To(Succeed())
 			return left.Items
 		}).WithContext(ctx).Should(BeEmpty())
-		Expect(reload(ctx, run).Status.Phase).To(Equal(v1alpha1.PhaseSucceeded))
+		Expect(reload(ctx, run).Status.Phase).To(Equal(done.Status.Phase))
 	}, SpecTimeout(2*time.Minute))
 
 	It("is an Error when the load tester restarts, and its load is not sent again", func(ctx SpecContext) {
@@ -195,7 +200,7 @@ var _ = Describe("The controller", func() {
 				Expect(waiting).To(Equal(v1alpha1.PhaseQueued))
 			}
 			return phase
-		}).WithContext(ctx).WithTimeout(time.Minute).Should(Equal(v1alpha1.PhaseSucceeded), func() string { return describe(ctx, first) })
+		}).WithContext(ctx).WithTimeout(time.Minute).Should(haveFigures(), func() string { return describe(ctx, first) })
 		Eventually(func() v1alpha1.Phase { return reload(ctx, second).Status.Phase }).WithContext(ctx).WithTimeout(10*time.Second).
 			Should(Equal(v1alpha1.PhasePreparing), "nobody but the end of the first run wakes the second")
 	}, SpecTimeout(2*time.Minute))

@@ -33,7 +33,7 @@ func points(in Input) ([]v1alpha1.PointResult, error) {
 				dapr = append(dapr, b)
 			}
 		}
-		out[i] = v1alpha1.PointResult{Connections: connections, Baseline: arm(baseline), Dapr: arm(dapr), Added: added(baseline, dapr)}
+		out[i] = v1alpha1.PointResult{Connections: connections, Baseline: arm(in.Report, baseline), Dapr: arm(in.Report, dapr), Added: added(baseline, dapr)}
 	}
 	return out, nil
 }
@@ -55,7 +55,7 @@ func decode(r *measure.Report) ([]block, error) {
 }
 
 // arm merges the blocks of one arm: counts are added and histograms merged, percentiles are never averaged.
-func arm(blocks []block) *v1alpha1.ArmResult {
+func arm(r *measure.Report, blocks []block) *v1alpha1.ArmResult {
 	if len(blocks) == 0 {
 		return nil
 	}
@@ -73,7 +73,7 @@ func arm(blocks []block) *v1alpha1.ArmResult {
 			out.ErrorCodes[strconv.Itoa(code)] += n
 			out.Errors += n
 		}
-		seconds += loadSeconds(b.BlockReport)
+		seconds += loadSeconds(r, b.BlockReport)
 		response.Merge(b.response)
 		service.Merge(b.service)
 	}
@@ -83,10 +83,13 @@ func arm(blocks []block) *v1alpha1.ArmResult {
 	return out
 }
 
-// loadSeconds is the time that a block's load took: its nominal duration, or longer where the last answers came later. The last request
-// is due one interval before the end, so the nominal duration is what a block that kept its rate took.
-func loadSeconds(b measure.BlockReport) float64 {
-	return max(b.Duration, b.End.Sub(b.Start)).Seconds()
+// loadSeconds is the time that a block's load took: what its requests take at the declared rate, and longer where the last answer came
+// after the last request was due. Fortio's schedule ends with a request on each connection at the end of the block, the connections
+// staggered over one interval, so a block that kept its rate ends (connections-1)/rps and one answer after that.
+func loadSeconds(r *measure.Report, b measure.BlockReport) float64 {
+	nominal := float64(b.Planned) / r.RPS
+	stagger := float64(b.Connections-1) / r.RPS
+	return nominal + max(0, b.End.Sub(b.Start).Seconds()-nominal-stagger)
 }
 
 func rate(n int64, seconds float64) float64 {

@@ -125,7 +125,7 @@ func figuresOf(r *measure.Report, s *measure.Series, arm measure.Arm) (figures, 
 		if b.Arm != arm {
 			continue
 		}
-		load += loadSeconds(b)
+		load += loadSeconds(r, b)
 		readings := byBlock[i]
 		for _, reading := range readings {
 			f.memory = append(f.memory, float64(reading.Resident))
@@ -157,7 +157,7 @@ func per1000(r *measure.Report, c Component, arm measure.Arm, cpu float64) *reso
 	for _, b := range r.Blocks {
 		if b.Arm == arm {
 			succeeded += b.Succeeded
-			seconds += loadSeconds(b)
+			seconds += loadSeconds(r, b)
 		}
 	}
 	rps := rate(succeeded, seconds)
