@@ -12,8 +12,9 @@ import (
 )
 
 const (
-	// Lowest and Highest latency that a histogram tells apart.
-	Lowest  = time.Microsecond
+	// Lowest latency that a histogram tells from nothing.
+	Lowest = time.Microsecond
+	// Highest latency that a histogram holds.
 	Highest = time.Minute
 
 	// significantDigits: a value is known to 1 in 1000, and to 1 us below 2 ms.
