@@ -19,7 +19,8 @@ const (
 	confidence = 0.95
 )
 
-// Interval is a range that covers the true median in 95% of cases.
+// Interval is a range that is meant to cover the true median in 95% of cases. For 6 to 25 values from a normal, lognormal or uniform
+// distribution it was found by simulation to cover it in 92.8% to 94.6%.
 type Interval struct {
 	Low, High float64
 }
