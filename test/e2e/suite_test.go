@@ -42,5 +42,6 @@ var _ = Describe("perfrun on a cluster with Dapr", Serial, Ordered, ContinueOnFa
 	fortioAgrees()
 	interruptions()
 	queue()
+	podSecurity()
 	obstacles()
 })
