@@ -85,11 +85,14 @@ func (b Builder) group(ctx context.Context, g Group, programs []Program, print s
 	if err := os.MkdirAll(b.Layout.Bin(".stamps"), 0o755); err != nil {
 		return fmt.Errorf("making folder for programs: %w", err)
 	}
-	tmp, err := os.MkdirTemp(b.Layout.Bin(), ".building-")
+	if err := b.sweep(); err != nil {
+		return err
+	}
+	tmp, err := os.MkdirTemp(b.Layout.Bin(), building+"*")
 	if err != nil {
 		return fmt.Errorf("making folder for programs: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(tmp) }() // best effort: swept by the next build
+	defer func() { _ = os.RemoveAll(tmp) }() // what stays is swept by the next build
 	if err := b.compile(ctx, g, programs, tmp, s); err != nil {
 		return err
 	}
@@ -182,14 +185,23 @@ func (b Builder) Remove(groups []Group) error {
 			}
 		}
 	}
-	leftovers, err := filepath.Glob(b.Layout.Bin(".building-*"))
-	if err != nil {
+	if err := os.RemoveAll(b.Layout.Bin(".stamps")); err != nil {
 		return fmt.Errorf("removing programs: %w", err)
 	}
-	for _, dir := range append(leftovers, b.Layout.Bin(".stamps")) {
-		if err := os.RemoveAll(dir); err != nil {
-			return fmt.Errorf("removing programs: %w", err)
-		}
+	return b.sweep()
+}
+
+const building = ".building-"
+
+// sweep removes what a build that was killed has left. No other can be running,
+// because of the lock.
+func (b Builder) sweep() error {
+	leftovers, err := filepath.Glob(b.Layout.Bin(building + "*"))
+	for _, dir := range leftovers {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	if err != nil {
+		return fmt.Errorf("removing an unfinished build: %w", err)
 	}
 	return nil
 }

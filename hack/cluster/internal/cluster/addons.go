@@ -35,6 +35,9 @@ func (c *Cluster) awaitNodes(ctx context.Context) error {
 				return err.Error(), nil
 			}
 			missing := unready(all, len(c.nodes))
+			if missing == "" {
+				missing = silent(all, c.changed)
+			}
 			s.Detail("%s", missing)
 			return missing, nil
 		})
@@ -116,12 +119,24 @@ func (c *Cluster) installDapr(ctx context.Context) error {
 		if err != nil {
 			return "", err
 		}
+		if err := c.forgetHalfInstalled(ctx); err != nil {
+			return "", err
+		}
 		if err := c.helm(ctx, "upgrade", "--install", "dapr", chart,
 			"--namespace", daprNamespace, "--create-namespace", "--values", file); err != nil {
 			return "", err
 		}
 		return "installed Dapr " + c.state.Dapr, files.Write(stamp, []byte(done), 0o644)
 	})
+}
+
+// forgetHalfInstalled removes Helm's note of an installation that never ended,
+// because of which it would refuse to begin another. What is installed of it
+// stays, and the next installation takes it over.
+func (c *Cluster) forgetHalfInstalled(ctx context.Context) error {
+	_, err := c.kubectl(ctx, nil, "delete", "secrets", "-n", daprNamespace, "--ignore-not-found",
+		"-l", "owner=helm,name=dapr,status in (pending-install,pending-upgrade,pending-rollback)")
+	return err
 }
 
 func (c *Cluster) daprValues() ([]byte, error) {

@@ -30,6 +30,9 @@ type Cluster struct {
 	pki   pki.Store
 	state State
 	nodes []plan.Node
+	// changed is when this command last started a node's process, or zero:
+	// what the API server remembers from before says nothing.
+	changed time.Time
 }
 
 // State is what cannot be derived again.
@@ -52,7 +55,7 @@ func New(l layout.Layout, r *progress.Reporter) (*Cluster, error) {
 	}
 	return &Cluster{
 		Layout: l, Report: r, host: host,
-		iso: isolate.Isolation{Layout: l},
+		iso: isolate.Isolation{Layout: l, Overlay: snapshotter(l.Dir) == overlayfs},
 		pki: pki.Store{Dir: l.PKI(), Now: time.Now},
 	}, nil
 }

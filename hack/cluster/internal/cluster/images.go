@@ -101,9 +101,47 @@ func (c *Cluster) ship(ctx context.Context, s image.Spec, nodes []plan.Node, hav
 		if _, err := c.ctr(ctx, n.Name, "-n", "k8s.io", "images", "import", "--local", archive); err != nil {
 			return "", count, fmt.Errorf("importing %s into %s: %w", s.Reference, n.Name, err)
 		}
+		if err := c.prune(ctx, n.Name); err != nil {
+			return "", count, err
+		}
 		count++
 	}
 	return digest, count, nil
+}
+
+// prune drops images that have lost their last name to a newer one. Nothing
+// else would: the kubelet must not collect images, since no registry could give
+// one back. What a container still uses stays until it ends.
+func (c *Cluster) prune(ctx context.Context, node string) error {
+	images, err := c.imagesOn(ctx, node)
+	if err != nil {
+		return err
+	}
+	if nameless := nameless(images); len(nameless) > 0 {
+		args := append([]string{"-n", "k8s.io", "images", "remove"}, nameless...)
+		if _, err := c.ctr(ctx, node, args...); err != nil {
+			return fmt.Errorf("removing old images of %s: %w", node, err)
+		}
+	}
+	return nil
+}
+
+// nameless finds images known only by the ID that containerd's CRI plugin
+// gives each image beside its name.
+func nameless(images map[string]string) []string {
+	named := map[string]bool{}
+	for ref, digest := range images {
+		if !strings.HasPrefix(ref, "sha256:") {
+			named[digest] = true
+		}
+	}
+	var refs []string
+	for ref, digest := range images {
+		if !named[digest] {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
 }
 
 // digestOf returns the digest an image has, from memory if its program has not

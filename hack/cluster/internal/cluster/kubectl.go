@@ -145,6 +145,10 @@ func unready(all []object, least int) string {
 	return fmt.Sprintf("%d of %d ready, not %s", len(all)-len(names), len(all), strings.Join(names, ", "))
 }
 
+// settled is how long after its start a kubelet has told the API server about
+// its pods, which until then seem to be as they were before it stopped.
+const settled = 3 * time.Second
+
 // await waits for all of a list, of which there must be at least some number,
 // to be ready.
 func (c *Cluster) await(ctx context.Context, s *progress.Step, limit time.Duration, least int, args ...string) error {
@@ -160,6 +164,9 @@ func (c *Cluster) await(ctx context.Context, s *progress.Step, limit time.Durati
 			return "", err
 		}
 		missing := unready(all, least)
+		if missing == "" && time.Since(c.changed) < settled {
+			missing = "waiting for kubelets to say how their pods are"
+		}
 		s.Detail("%s", missing)
 		return missing, nil
 	})

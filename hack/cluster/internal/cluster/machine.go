@@ -2,20 +2,26 @@ package cluster
 
 import (
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
+const overlayfs = "overlayfs"
+
 // snapshotter is how containers' files are layered. An overlay cannot lie on
 // an overlay, which is what a folder inside another container usually is.
 func snapshotter(dir string) string {
+	for _, err := os.Stat(dir); err != nil && dir != "/"; _, err = os.Stat(dir) {
+		dir = filepath.Dir(dir) // not made yet
+	}
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err == nil && st.Type == unix.OVERLAYFS_SUPER_MAGIC {
 		return "native"
 	}
-	return "overlayfs"
+	return overlayfs
 }
 
 // canLowerOOMScore tells whether CAP_SYS_RESOURCE is among the capabilities

@@ -85,7 +85,7 @@ func (c *Cluster) halt(ctx context.Context, n plan.Node) error {
 }
 
 func (c *Cluster) revive(ctx context.Context, n plan.Node) error {
-	begun := time.Now().Truncate(time.Second) // heartbeats have whole seconds
+	begun := time.Now()
 	if _, err := proc.Ensure(c.containerd(n)); err != nil {
 		return err
 	}
@@ -108,13 +108,21 @@ func (c *Cluster) revive(ctx context.Context, n plan.Node) error {
 		if missing := unready(all, 1); missing != "" {
 			return missing, nil
 		}
-		// The API server believes a node ready for a while after it stopped:
-		// only word from the new kubelet counts.
-		if !all[0].heardSince(begun) {
-			return n.Name + " has not reported since it was started", nil
-		}
-		return "", nil
+		return silent(all, begun), nil
 	})
+}
+
+// silent names a node that has not reported since. The API server believes a
+// node ready for a while after it has stopped: only word from the new kubelet
+// counts.
+func silent(nodes []object, since time.Time) string {
+	since = since.Truncate(time.Second) // heartbeats have whole seconds
+	for _, o := range nodes {
+		if !o.heardSince(since) {
+			return o.Metadata.Name + " has not reported since it was started"
+		}
+	}
+	return ""
 }
 
 func (o object) heardSince(t time.Time) bool {

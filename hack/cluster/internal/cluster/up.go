@@ -68,7 +68,7 @@ func (c *Cluster) decide(o Options) (State, error) {
 		want.Dapr = o.Dapr
 	}
 	if _, ok := plan.DaprModules[want.Dapr]; !ok {
-		return want, fmt.Errorf("Dapr %q cannot be built: there is a wrapper module for: %s", want.Dapr, strings.Join(plan.DaprVersions(), ", "))
+		return want, fmt.Errorf("there is no version %q of Dapr to install; choose with --dapr one of: %s", want.Dapr, strings.Join(plan.DaprVersions(), ", "))
 	}
 	_, err := plan.Nodes(want.Nodes)
 	return want, err
@@ -231,7 +231,7 @@ func (c *Cluster) awaitControlPlane(ctx context.Context) error {
 }
 
 func (c *Cluster) awaitAPI(ctx context.Context) error {
-	return c.Report.Step("waiting for the API server", func(s *progress.Step) (string, error) {
+	return c.Report.Step("waiting for the API server", func(*progress.Step) (string, error) {
 		return "API server is ready", poll(ctx, 2*time.Minute, 200*time.Millisecond, func() (string, error) {
 			if err := c.running("etcd", "kube-apiserver", "relay"); err != nil {
 				return "", err
@@ -259,8 +259,12 @@ func (c *Cluster) startNodes(ctx context.Context) error {
 	}
 	for _, n := range c.nodes {
 		for _, s := range []proc.Spec{c.kubelet(n), c.kubeProxy(n)} {
-			if _, err := proc.Ensure(s); err != nil {
+			started, err := proc.Ensure(s)
+			if err != nil {
 				return err
+			}
+			if started {
+				c.changed = time.Now()
 			}
 		}
 	}

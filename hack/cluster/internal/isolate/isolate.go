@@ -22,7 +22,11 @@ import (
 const bridge = "bridge"
 
 // Isolation makes and removes the namespaces of one cluster.
-type Isolation struct{ Layout layout.Layout }
+type Isolation struct {
+	Layout layout.Layout
+	// Overlay tells that containers' files will be overlays.
+	Overlay bool
+}
 
 // Net is the file that pins a node's network namespace.
 func (i Isolation) Net(node string) string { return i.Layout.Namespaces(node + ".net") }
@@ -122,6 +126,11 @@ func (i Isolation) Node(ctx context.Context, n plan.Node) error {
 func (i Isolation) furnish(ctx context.Context, n plan.Node) error {
 	if err := i.mountsOf(ctx, n); err != nil {
 		return err
+	}
+	if i.Overlay {
+		if err := i.overlay(ctx, n); err != nil {
+			return err
+		}
 	}
 	if err := i.cable(ctx, n); err != nil {
 		return err

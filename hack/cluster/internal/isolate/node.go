@@ -92,6 +92,22 @@ func (i Isolation) cable(ctx context.Context, n plan.Node) error {
 	return nil
 }
 
+// overlay tries to lay one folder over another, which is what containers' files
+// are made of.
+func (i Isolation) overlay(ctx context.Context, n plan.Node) error {
+	err := script(ctx, []string{"nsenter", "--mount=" + i.Mount(n.Name)}, `
+		cd /var/lib/containerd
+		mkdir -p try/lower try/upper try/work try/merged
+		mount -t overlay -o lowerdir=try/lower,upperdir=try/upper,workdir=try/work overlay try/merged
+		umount try/merged
+		rm -rf try
+	`)
+	if err != nil {
+		return fmt.Errorf("the kernel cannot overlay folders in %s (as a module, load it with: modprobe overlay; a network filesystem cannot be overlaid, choose another folder with --dir): %w", i.Layout.Dir, err)
+	}
+	return nil
+}
+
 // netfilter tries, in a chain that is removed again, what kube-proxy will ask
 // for, so that a kernel without it is named now and not by a Service that
 // never answers.

@@ -10,16 +10,23 @@ const (
 	// number and the machine within reason.
 	MaxNodes = 9
 
+	// NodeSubnetBits is the prefix length of the nodes' own addresses.
 	NodeSubnetBits = 24
-	PodCIDR        = "10.81.0.0/16"
-	ServiceCIDR    = "10.82.0.0/16"
+	// PodCIDR holds the pods of all nodes.
+	PodCIDR = "10.81.0.0/16"
+	// ServiceCIDR holds the addresses of Services.
+	ServiceCIDR = "10.82.0.0/16"
 	// APIServiceIP is the first address of ServiceCIDR, which the API server
 	// takes for the Service "kubernetes".
 	APIServiceIP = "10.82.0.1"
+	// DNSServiceIP is what every pod has as its name server.
 	DNSServiceIP = "10.82.0.10"
-	APIPort      = 6443
-	Domain       = "cluster.local"
+	// APIPort is where the API server listens on the first node.
+	APIPort = 6443
+	// Domain is the DNS name below which the cluster's names are.
+	Domain = "cluster.local"
 
+	// ControlPlaneLabel is both the label and the taint of the first node.
 	ControlPlaneLabel = "node-role.kubernetes.io/control-plane"
 )
 
