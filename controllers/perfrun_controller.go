@@ -47,14 +47,14 @@ type PerfRunReconciler struct {
 }
 
 // +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns,verbs=get;list;watch
-// +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns/status,verbs=get;update;patch
+// +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns/status,verbs=update
 // +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;delete
-// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;create;delete
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups=dapr.io,resources=configurations,verbs=get;create;delete
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=dapr-sidecar-injector,verbs=get
-// +kubebuilder:rbac:groups=metrics.k8s.io,resources=pods,verbs=get;list
+// +kubebuilder:rbac:groups=metrics.k8s.io,resources=pods,verbs=list
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
