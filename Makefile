@@ -79,7 +79,7 @@ verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Fail unless generated files, go.mod
 test: ## Run the unit tests and the suites against a real API server.
 	@assets=$$(hack/envtest-assets.sh); \
 	echo "KUBEBUILDER_ASSETS=$$assets"; \
-	KUBEBUILDER_ASSETS=$$assets go test $(TESTFLAGS) $$(go list ./... | grep -v /test/e2e)
+	KUBEBUILDER_ASSETS=$$assets go test -timeout=5m $(TESTFLAGS) $$(go list ./... | grep -v /test/e2e)
 
 .PHONY: e2e
 e2e: cluster-up ## Run the end-to-end suite on the local cluster, with the operator built from this checkout.
