@@ -11,6 +11,9 @@ import (
 // maxWindows bounds what is kept of metrics-server's figures: a dozen pods' for a day, four a minute.
 const maxWindows = 100_000
 
+// pathPatience: kube-proxy and DNS need a second or two on a busy node; what does not work after ten times that will not work.
+const pathPatience = 15 * time.Second
+
 // attempt is the one measurement in a load tester's life.
 //
 //	Running -> Done | Failed | Stopped
@@ -45,7 +48,7 @@ func begin(ctx context.Context, plan *measure.Plan, procRoot string) *attempt {
 	go func() {
 		defer close(a.ended)
 		defer cancel()
-		report, err := RunPlan(ctx, plan, Environment{ProcRoot: procRoot, Loading: a.loading})
+		report, err := RunPlan(ctx, plan, Environment{ProcRoot: procRoot, PathPatience: pathPatience, Loading: a.loading})
 		a.end(report, err, ctx.Err() != nil)
 	}()
 	return a

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync/atomic"
+	"time"
 
 	"perfrun.dev/perfrun/internal/measure"
 )
@@ -37,6 +38,8 @@ func CheckMemory(plan *measure.Plan) error {
 type Environment struct {
 	// ProcRoot is where /proc is mounted; empty means /proc.
 	ProcRoot string
+	// PathPatience is how long an arm's path may take to work before its first load; zero means that it must work at once.
+	PathPatience time.Duration
 	// Loading is called as the load of the block with this index begins, and with the number of blocks when there is none left.
 	Loading func(block int)
 }
@@ -78,24 +81,50 @@ type run struct {
 func (r *run) block(ctx context.Context, i int, b measure.Block) error {
 	var stop atomic.Bool
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
-	conns, err := dial(r.plan, b, r.plan.PerConnection(b), &stop)
-	if err != nil {
-		return &Failure{Cause: measure.CausePath, Message: err.Error()}
-	}
-	defer hangUp(conns)
-	err = prime(ctx, r.plan, r.plan.URLs[b.Arm], conns)
+	conns, err := r.open(ctx, b, &stop)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
 		return err
 	}
+	defer hangUp(conns)
 	// What the block before has left behind is cleared away now rather than during this one.
 	runtime.GC()
 	if b.Warmup {
 		return r.warmUp(ctx, i, b, conns)
 	}
 	return r.measured(ctx, i, b, conns)
+}
+
+// open makes the connections of a block and primes them. Before an arm's first load it tries again for a while: a Service answers
+// on a node only once its kube-proxy has heard of the pod, and a sidecar finds another only once its name resolves, both of
+// which may come moments after the pods are ready.
+func (r *run) open(ctx context.Context, b measure.Block, stop *atomic.Bool) ([]*connection, error) {
+	deadline := time.Now().Add(r.env.PathPatience)
+	for {
+		conns, err := r.openOnce(ctx, b, stop)
+		if err == nil || !b.Warmup || !time.Now().Before(deadline) {
+			return conns, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(probePause):
+		}
+	}
+}
+
+func (r *run) openOnce(ctx context.Context, b measure.Block, stop *atomic.Bool) ([]*connection, error) {
+	conns, err := dial(r.plan, b, r.plan.PerConnection(b), stop)
+	if err != nil {
+		return nil, &Failure{Cause: measure.CausePath, Message: err.Error()}
+	}
+	if err := prime(ctx, r.plan, r.plan.URLs[b.Arm], conns); err != nil {
+		hangUp(conns)
+		return nil, err
+	}
+	return conns, nil
 }
 
 // warmUp is load whose figures are thrown away. One of no duration was done by priming.

@@ -167,6 +167,45 @@ func TestPathFailures(t *testing.T) {
 	}
 }
 
+// A path that works a moment after the pods are ready is waited for, before an arm's first load and at no other time.
+func TestLatePath(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		patience time.Duration
+		warmup   bool
+		works    bool
+	}{
+		"with patience":     {time.Minute, true, true},
+		"without patience":  {0, true, false},
+		"without a warm-up": {time.Minute, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// The four connections' requests and the one that asks why they failed, twice.
+			const refused = 10
+			var n atomic.Int64
+			url := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if n.Add(1) <= refused {
+					w.WriteHeader(http.StatusBadGateway)
+				}
+			}))
+			plan := planFor(url, 100, 4, 100*ms)
+			if tc.warmup {
+				warmup := plan.Blocks[0]
+				warmup.Warmup, warmup.Duration = true, 0
+				plan.Blocks = append([]measure.Block{warmup}, plan.Blocks...)
+			}
+			report, err := RunPlan(context.Background(), plan, Environment{PathPatience: tc.patience})
+			if tc.works != (err == nil) {
+				t.Fatalf("got %v", err)
+			}
+			if err == nil && report.Blocks[0].Succeeded != report.Blocks[0].Planned {
+				t.Errorf("%d of %d succeeded", report.Blocks[0].Succeeded, report.Blocks[0].Planned)
+			}
+		})
+	}
+}
+
 func TestMTLS(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64
