@@ -70,6 +70,8 @@ vet: ## Run go vet.
 .PHONY: lint
 lint: $(GOLANGCI_LINT) ## Run golangci-lint, with the rules on who may import whom.
 	$(GOLANGCI_LINT) run ./...
+	@# Another module, with packages of the same names and rules of its own.
+	cd hack/cluster && $(GOLANGCI_LINT) run --config=$(CURDIR)/.golangci.yml --disable=depguard,forbidigo ./...
 
 .PHONY: verify
 verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Fail unless generated files, go.mod files and formatting are as they should be.
@@ -80,11 +82,12 @@ test: ## Run the unit tests and the suites against a real API server.
 	@assets=$$(hack/envtest-assets.sh); \
 	echo "KUBEBUILDER_ASSETS=$$assets"; \
 	KUBEBUILDER_ASSETS=$$assets go test -timeout=5m $(TESTFLAGS) $$(go list ./... | grep -v /test/e2e)
+	go -C hack/cluster test $(TESTFLAGS) ./...
 
 .PHONY: e2e
-e2e: cluster-up ## Run the end-to-end suite on the local cluster, with the operator built from this checkout.
+e2e: cluster-up $(BIN)/fortio ## Run the end-to-end suite on the local cluster, with the operator built from this checkout.
 	@hack/deploy-local.sh
-	KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) PATH=$(BIN):$$PATH \
+	E2E_FORTIO_IMAGE=$$(hack/image.sh fortio) KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) \
 		go test ./test/e2e -count=1 -timeout=60m -v -ginkgo.v $(TESTFLAGS)
 
 ##@ Build
@@ -95,7 +98,7 @@ build: ## Build the binary for this machine: .local/bin/perfrun.
 
 .PHONY: image
 image: build $(LOCALCLUSTER) ## Build the image without a container engine and load it into the local cluster.
-	@hack/image.sh
+	@hack/image.sh perfrun
 
 .PHONY: docker-build
 docker-build: ## Build the image IMG with a container engine.
@@ -152,6 +155,10 @@ $(BIN)/setup-envtest: $(TOOLS)
 $(GOLANGCI_LINT): hack/tools/lint/go.mod hack/tools/lint/go.sum
 	@echo "building golangci-lint; about 3 minutes the first time"
 	go -C hack/tools/lint build -o $@ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+# Stock Fortio, which the end-to-end suite compares with; for an image, hence static.
+$(BIN)/fortio: test/e2e/fortio/go.mod test/e2e/fortio/go.sum
+	CGO_ENABLED=0 go -C test/e2e/fortio build -trimpath -ldflags='-s -w' -o $@ fortio.org/fortio
 
 # Always asked for: go build knows best whether its sources changed, and says so within a second.
 .PHONY: $(LOCALCLUSTER)

@@ -5,4 +5,4 @@ cd "$(dirname "$0")/.."
 
 unset KUBECONFIG KUBECTL
 make --no-print-directory build
-IMG=$(hack/image.sh) hack/deploy.sh
+IMG=$(hack/image.sh perfrun) hack/deploy.sh
