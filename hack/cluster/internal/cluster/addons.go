@@ -44,7 +44,7 @@ func (c *Cluster) awaitNodes(ctx context.Context) error {
 		if err != nil {
 			return "", fmt.Errorf("waiting for the nodes: %w", err)
 		}
-		return fmt.Sprintf("%d nodes are ready", len(c.nodes)), c.describeNodes(ctx, all)
+		return "ready: " + progress.Count(len(c.nodes), "node"), c.describeNodes(ctx, all)
 	})
 }
 

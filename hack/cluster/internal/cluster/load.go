@@ -36,7 +36,7 @@ func (c *Cluster) LoadImage(ctx context.Context, s image.Spec) (string, error) {
 		if count == 0 {
 			return s.Reference + " is on every node already", err
 		}
-		return fmt.Sprintf("loaded %s into %d nodes", s.Reference, count), err
+		return fmt.Sprintf("loaded %s into %s", s.Reference, progress.Count(count, "node")), err
 	})
 	return digest, err
 }

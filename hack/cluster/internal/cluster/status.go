@@ -9,6 +9,7 @@ import (
 
 	"perfrun.dev/perfrun/hack/cluster/internal/plan"
 	"perfrun.dev/perfrun/hack/cluster/internal/proc"
+	"perfrun.dev/perfrun/hack/cluster/internal/progress"
 )
 
 // daemons are the names of all processes the cluster should have.
@@ -30,8 +31,8 @@ func (c *Cluster) Status(ctx context.Context, w io.Writer) (bool, error) {
 		}
 		return false, nil
 	}
-	fmt.Fprintf(w, "cluster     %s (%d nodes, Kubernetes %s, Dapr %s)\nkubeconfig  %s\nlogs        %s\n\n",
-		c.Dir, len(c.nodes), plan.Kubernetes, c.state.Dapr, c.Kubeconfig(), c.Logs())
+	fmt.Fprintf(w, "cluster     %s (%s, Kubernetes %s, Dapr %s)\nkubeconfig  %s\nlogs        %s\n\n",
+		c.Dir, progress.Count(len(c.nodes), "node"), plan.Kubernetes, c.state.Dapr, c.Kubeconfig(), c.Logs())
 	whole := true
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "PROCESS\tPID\tSTATE")

@@ -49,7 +49,7 @@ func (c *Cluster) Up(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	c.Report.Say("the cluster is up: Kubernetes %s, %d nodes, Dapr %s", plan.Kubernetes, len(c.nodes), c.state.Dapr)
+	c.Report.Say("the cluster is up: Kubernetes %s, %s, Dapr %s", plan.Kubernetes, progress.Count(len(c.nodes), "node"), c.state.Dapr)
 	return nil
 }
 
@@ -62,7 +62,7 @@ func (c *Cluster) decide(o Options) (State, error) {
 			want.Nodes = o.Nodes
 		}
 	} else if o.Nodes != 0 && o.Nodes != want.Nodes {
-		return want, fmt.Errorf("the cluster has %d nodes and cannot change to %d; run `localcluster down` first", want.Nodes, o.Nodes)
+		return want, fmt.Errorf("the cluster has %s and cannot change to %d; run `localcluster down` first", progress.Count(want.Nodes, "node"), o.Nodes)
 	}
 	if o.Dapr != "" {
 		want.Dapr = o.Dapr
@@ -133,7 +133,7 @@ func (c *Cluster) isolateNodes(ctx context.Context) error {
 		made++
 	}
 	if made > 0 {
-		c.Report.Say("made %d nodes, each with a network of its own", made)
+		c.Report.Say("made %s, each with a network of its own", progress.Count(made, "node"))
 	}
 	return nil
 }

@@ -94,3 +94,9 @@ func TestDuration(t *testing.T) {
 		}
 	}
 }
+
+func TestCount(t *testing.T) {
+	if got := Count(1, "node") + ", " + Count(3, "node"); got != "1 node, 3 nodes" {
+		t.Errorf("got %q", got)
+	}
+}
