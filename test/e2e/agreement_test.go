@@ -21,7 +21,7 @@ func fortioAgrees() {
 		}
 		run := perfRun(cluster.newNamespace(ctx), "agreement", load(1000, 16), blocks(2, 10*time.Second, 5*time.Second), kept)
 		Expect(cluster.Create(ctx, run)).To(Succeed())
-		cluster.awaitPhase(ctx, run, v1alpha1.PhaseSucceeded, preparing+2*time.Minute)
+		cluster.awaitMeasured(ctx, run, preparing+2*time.Minute)
 
 		// Both are there before either is driven, so that no pod starts during a measurement.
 		plain, beside := startFortio(ctx, run, "fortio", false), startFortio(ctx, run, "fortio-dapr", true)
@@ -42,13 +42,13 @@ func fortioAgrees() {
 func expectAgreement(run *v1alpha1.PerfRun, baseline, dapr fortioResult) {
 	GinkgoHelper()
 	point := run.Status.Results[0]
-	// Fortio's latency is from the actual send, as service time is.
-	expectSimilar("baseline p50", point.Baseline.ServiceTime.P50.Duration, baseline.at(50), 2, 300*time.Microsecond)
-	expectSimilar("Dapr p50", point.Dapr.ServiceTime.P50.Duration, dapr.at(50), 2, 300*time.Microsecond)
-	expectSimilar("added p50", point.Added.P50.Value.Duration, dapr.at(50)-baseline.at(50), 2.5, 500*time.Microsecond)
-	for _, result := range []fortioResult{baseline, dapr} {
-		Expect(result.ActualQPS).To(BeNumerically(">=", 0.99*float64(run.Status.Settings.RPS)), "rate that Fortio achieved")
-	}
+	// Fortio's latency is from the actual send, as service time is. Response time is longer by the time that requests wait for their
+	// connection, which on a busy machine is much.
+	without, with := point.Baseline.ServiceTime.P50.Duration, point.Dapr.ServiceTime.P50.Duration
+	expectSimilar("baseline p50", without, baseline.at(50), 2, 300*time.Microsecond)
+	expectSimilar("Dapr p50", with, dapr.at(50), 2, 300*time.Microsecond)
+	expectSimilar("added p50", with-without, dapr.at(50)-baseline.at(50), 2.5, 500*time.Microsecond)
+	Expect(point.Dapr.Latency.P50.Duration).To(BeNumerically(">=", with), "response time is never shorter than service time")
 }
 
 // expectSimilar allows either to be larger by a factor and so much more.
@@ -64,7 +64,7 @@ func sideBySide(run *v1alpha1.PerfRun, baseline, dapr fortioResult) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n%d requests/s of %d bytes over %d connections\n", settings.RPS, settings.PayloadBytes, settings.Connections[0])
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\tp50\tp90\tp99\tmean rate\t")
+	fmt.Fprintln(w, "\tp50\tp90\tp99\trate\t")
 	ours := func(name string, l *v1alpha1.LatencySummary, rate string) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n", name, l.P50, l.P90, l.P99, rate)
 	}
@@ -77,9 +77,11 @@ func sideBySide(run *v1alpha1.PerfRun, baseline, dapr fortioResult) string {
 	ours("Dapr, perfrun, response time", point.Dapr.Latency, point.Dapr.AchievedRPS)
 	ours("Dapr, perfrun, service time", point.Dapr.ServiceTime, point.Dapr.AchievedRPS)
 	theirs("Dapr, Fortio", dapr)
-	fmt.Fprintf(w, "Added, perfrun (median over pairs)\t%s\t%s\t%s\t\t\n",
-		point.Added.P50.Value, point.Added.P90.Value, point.Added.P99.Value)
-	fmt.Fprintf(w, "Added, Fortio (difference of the two)\t%s\t%s\t%s\t\t\n",
+	fmt.Fprintf(w, "Added, perfrun, response time\t%s\t%s\t%s\t\t\n", point.Added.P50.Value, point.Added.P90.Value, point.Added.P99.Value)
+	with, without := point.Dapr.ServiceTime, point.Baseline.ServiceTime
+	fmt.Fprintf(w, "Added, perfrun, service time\t%s\t%s\t%s\t\t\n",
+		show(with.P50.Duration-without.P50.Duration), show(with.P90.Duration-without.P90.Duration), show(with.P99.Duration-without.P99.Duration))
+	fmt.Fprintf(w, "Added, Fortio\t%s\t%s\t%s\t\t\n",
 		show(dapr.at(50)-baseline.at(50)), show(dapr.at(90)-baseline.at(90)), show(dapr.at(99)-baseline.at(99)))
 	_ = w.Flush() // into memory
 	return b.String()

@@ -24,7 +24,7 @@ func interruptions() {
 		attempt := run.Status.Attempt.DeepCopy()
 		killManager(ctx)
 
-		cluster.awaitPhase(ctx, run, v1alpha1.PhaseSucceeded, 2*time.Minute)
+		cluster.awaitMeasured(ctx, run, 2*time.Minute)
 		Expect(run.Status.Attempt).To(Equal(attempt), "it is another attempt")
 		blocks := plan.Blocks(*run.Status.Settings)
 		measured, sent := daprRequests(run)

@@ -57,7 +57,7 @@ func obstacles() {
 		server.scaleToZero(ctx)
 		run := perfRun(cluster.newNamespace(ctx), "no-metrics-server")
 		Expect(cluster.Create(ctx, run)).To(Succeed())
-		cluster.awaitPhase(ctx, run, v1alpha1.PhaseSucceeded, 2*time.Minute)
+		cluster.awaitMeasured(ctx, run, preparing+time.Minute)
 		Expect(conditionOf(run, v1alpha1.ConditionMetricsServer)).To(And(
 			HaveField("Status", BeEquivalentTo("False")),
 			HaveField("Reason", v1alpha1.ReasonMetricsServerMissing),

@@ -12,8 +12,10 @@ import (
 )
 
 func TestE2E(t *testing.T) {
-	if os.Getenv("KUBECONFIG") == "" {
-		t.Skip("KUBECONFIG names no cluster; `make e2e` runs this suite on a local one")
+	if kubeconfig, set := os.LookupEnv("KUBECONFIG"); !set {
+		t.Skip("KUBECONFIG is not set; `make e2e` runs this suite on a local cluster")
+	} else if kubeconfig == "" {
+		t.Fatal("KUBECONFIG is empty: there is no cluster to test on")
 	}
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "perfrun end to end")
