@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -41,6 +42,9 @@ func setupUp(fs *flag.FlagSet) runner {
 	fs.BoolVar(&o.IgnoreResources, "ignore-resources", false, "go on with less disk or memory than is wise")
 	return func(ctx context.Context, e env, args []string) error {
 		return change(ctx, e, args, true, func(c *cluster.Cluster) error {
+			if err := preflight.Toolchain(); err != nil {
+				return err
+			}
 			if err := c.Up(ctx, o); err != nil {
 				return err
 			}
@@ -188,16 +192,12 @@ func setupBuild(fs *flag.FlagSet) runner {
 		case !known:
 			return usagef("--dapr can be one of: %s", strings.Join(plan.DaprVersions(), ", "))
 		}
-		if err := preflight.Platform(false); err != nil {
+		if err := errors.Join(preflight.Platform(), preflight.Toolchain()); err != nil {
 			return err
 		}
 		// Progress goes to standard error: the output is the folder alone.
 		r := progress.New(os.Stderr)
-		c, err := cluster.New(e.layout, r)
-		if err != nil {
-			return err
-		}
-		unlock, err := c.Lock(ctx)
+		unlock, err := cluster.Lock(ctx, e.layout, r)
 		if err != nil {
 			return err
 		}
@@ -216,7 +216,7 @@ func open(e env, args []string) (*cluster.Cluster, error) {
 	if len(args) > 0 {
 		return nil, usagef("unexpected argument %q", args[0])
 	}
-	if err := preflight.Platform(true); err != nil {
+	if err := errors.Join(preflight.Platform(), preflight.Root()); err != nil {
 		return nil, err
 	}
 	c, err := cluster.New(e.layout, progress.New(os.Stderr))
@@ -231,14 +231,15 @@ func change(ctx context.Context, e env, args []string, load bool, f func(*cluste
 	if len(args) > 0 {
 		return usagef("unexpected argument %q", args[0])
 	}
-	if err := preflight.Platform(true); err != nil {
+	if err := errors.Join(preflight.Platform(), preflight.Root()); err != nil {
 		return err
 	}
-	c, err := cluster.New(e.layout, progress.New(os.Stderr))
+	r := progress.New(os.Stderr)
+	c, err := cluster.New(e.layout, r)
 	if err != nil {
 		return err
 	}
-	unlock, err := c.Lock(ctx)
+	unlock, err := cluster.Lock(ctx, e.layout, r)
 	if err != nil {
 		return err
 	}

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"perfrun.dev/perfrun/hack/cluster/internal/cgroup"
 	"perfrun.dev/perfrun/hack/cluster/internal/files"
@@ -84,35 +81,6 @@ func (c *Cluster) adopt(s State) error {
 
 // Exists tells whether `up` has got as far as deciding what to make.
 func (c *Cluster) Exists() bool { return c.state.Nodes > 0 }
-
-// Lock waits until no other command changes this cluster. The kernel lifts the
-// lock when the process ends, however it ends.
-func (c *Cluster) Lock(ctx context.Context) (unlock func(), err error) {
-	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
-		return nil, fmt.Errorf("making %s: %w", c.Dir, err)
-	}
-	f, err := os.OpenFile(c.Layout.Lock(), os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("opening lock: %w", err)
-	}
-	for said := false; ; {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, errors.Join(fmt.Errorf("locking: %w", err), f.Close())
-		}
-		if !said {
-			c.Report.Say("another localcluster is at work in %s; waiting for it to finish", c.Dir)
-			said = true
-		}
-		if err := sleep(ctx, 200*time.Millisecond); err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-	}
-	return func() { _ = f.Close() }, nil // closing is what unlocks
-}
 
 // first is the node that runs the control plane.
 func (c *Cluster) first() plan.Node { return c.nodes[0] }

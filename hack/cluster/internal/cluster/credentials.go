@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"fmt"
+	"os"
+	"strconv"
 
 	"perfrun.dev/perfrun/hack/cluster/internal/addons"
 	"perfrun.dev/perfrun/hack/cluster/internal/config"
@@ -121,6 +123,18 @@ func (c *Cluster) writeKubeconfigs() error {
 		if err := files.WriteChanged(file, config.Kubeconfig(server, u.name, ca, cert, key), 0o600); err != nil {
 			return err
 		}
+	}
+	return giveToCaller(c.Kubeconfig())
+}
+
+// giveToCaller lets whoever called with sudo use the cluster without it.
+func giveToCaller(file string) error {
+	uid, err := strconv.Atoi(os.Getenv("SUDO_UID"))
+	if err != nil {
+		return nil //nolint:nilerr // not called with sudo
+	}
+	if err := os.Chown(file, uid, -1); err != nil {
+		return fmt.Errorf("giving the kubeconfig to its user: %w", err)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (c *Cluster) removeKept() error {
 			return err
 		}
 	}
-	for _, f := range []string{c.Logs(), c.Layout.Lock()} {
+	for _, f := range []string{c.Logs(), c.Lock()} {
 		if err := os.RemoveAll(f); err != nil {
 			return fmt.Errorf("removing files: %w", err)
 		}

@@ -47,16 +47,26 @@ var plugins = []need{
 // pluginDirs are where distributions put CNI plugins.
 var pluginDirs = []string{"/usr/lib/cni", "/opt/cni/bin", "/usr/libexec/cni"}
 
-// Platform refuses what cannot work on this machine at all.
-func Platform(root bool) error {
+// Platform refuses a kind of machine on which nothing here can work.
+func Platform() error {
 	if runtime.GOOS != "linux" || (runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64") {
 		return fmt.Errorf("a local cluster needs Linux on amd64 or arm64, and this is %s on %s; use any other cluster that has Dapr and metrics-server", runtime.GOOS, runtime.GOARCH)
 	}
-	if root && os.Geteuid() != 0 {
-		return errors.New("a local cluster needs root for namespaces, mounts and control groups; run the command with sudo")
+	return nil
+}
+
+// Root refuses a user who may not make a cluster, or look into one.
+func Root() error {
+	if os.Geteuid() != 0 {
+		return errors.New("a local cluster needs root for namespaces, mounts and control groups; run it with sudo env PATH=\"$PATH\" in front")
 	}
+	return nil
+}
+
+// Toolchain refuses to build without Go.
+func Toolchain() error {
 	if _, err := exec.LookPath("go"); err != nil {
-		return errors.New("go is not on the PATH; install Go 1.26 or newer from https://go.dev/dl (with sudo, pass your PATH on: sudo env PATH=\"$PATH\" ...)")
+		return errors.New("go is not on the PATH; install Go 1.26 or newer from https://go.dev/dl, and with sudo pass your PATH on: sudo env PATH=\"$PATH\" and the command")
 	}
 	return nil
 }
@@ -185,8 +195,10 @@ func install(ctx context.Context, packages []string, log string) error {
 		{"update"},
 		append([]string{"install", "-y", "--no-install-recommends"}, packages...),
 	}
+	// Another apt may be at work, such as the one that upgrades unattended.
+	patience := []string{"-o", "DPkg::Lock::Timeout=120"}
 	for _, args := range steps {
-		cmd := exec.CommandContext(ctx, "apt-get", args...)
+		cmd := exec.CommandContext(ctx, "apt-get", append(patience, args...)...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "NEEDRESTART_SUSPEND=1")
 		cmd.Stdout, cmd.Stderr = out, out
 		if err := cmd.Run(); err != nil {
