@@ -61,6 +61,9 @@ func Main(args []string) int {
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
+	case ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "localcluster: interrupted; the same command goes on from here, `localcluster down` clears up")
+		return 1
 	case errors.As(err, &usage):
 		fmt.Fprintf(os.Stderr, "localcluster: %v\nsee: localcluster help\n", err)
 		return 2

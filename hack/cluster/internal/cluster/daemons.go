@@ -105,6 +105,8 @@ func (c *Cluster) controllerManager() proc.Spec {
 		// The nodes' pod ranges are planned, not handed out.
 		"--allocate-node-cidrs=false",
 		"--cluster-cidr="+plan.PodCIDR,
+		// The default is a folder of the machine's own /usr, which it would make.
+		"--flex-volume-plugin-dir=/var/lib/kubelet/volume-plugins",
 		// There is one of it: an election would only be traffic.
 		"--leader-elect=false",
 	)

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -51,7 +52,7 @@ func pinned(file string) bool {
 
 // Bridge makes the namespace in which the nodes' cables end.
 func (i Isolation) Bridge(ctx context.Context) error {
-	if err := i.pinboard(ctx); err != nil {
+	if err := i.pinboard(); err != nil {
 		return err
 	}
 	file := i.Net(bridge)
@@ -74,7 +75,7 @@ func (i Isolation) Bridge(ctx context.Context) error {
 
 // pinboard makes the folder of pins a private mount: the kernel refuses to pin
 // a mount namespace where the pin would spread to other namespaces.
-func (i Isolation) pinboard(ctx context.Context) error {
+func (i Isolation) pinboard() error {
 	dir := i.Layout.Namespaces()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making folder: %w", err)
@@ -83,15 +84,15 @@ func (i Isolation) pinboard(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, m := range all {
-		if m.Point == dir {
-			return nil
+	if !slices.ContainsFunc(all, func(m mounts.Mount) bool { return m.Point == dir }) {
+		if err := unix.Mount(dir, dir, "", unix.MS_BIND, ""); err != nil {
+			return fmt.Errorf("mounting the folder of namespaces: %w", err)
 		}
 	}
-	return script(ctx, nil, `
-		mount --bind "$1" "$1"
-		mount --make-private "$1"
-	`, dir)
+	if err := unix.Mount("", dir, "", unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("making the folder of namespaces private: %w", err)
+	}
+	return nil
 }
 
 // Node makes the node's namespaces and its cable. It must only be called when

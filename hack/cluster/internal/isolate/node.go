@@ -31,18 +31,19 @@ func (i Isolation) mountsOf(ctx context.Context, n plan.Node) error {
 			return fmt.Errorf("making node folder: %w", err)
 		}
 	}
+	// Without -n, mount would leave notes in the machine's own /run.
 	lines := `
 		# The copied pins would keep the other nodes' namespaces alive.
-		umount -l "$1"
-		mount -t tmpfs -o mode=755,size=512m tmpfs /run
+		umount -n -l "$1"
+		mount -n -t tmpfs -o mode=755,size=512m tmpfs /run
 		mkdir -p /run/lock /run/tunables
-		mount --bind "$2" /var/lib
-		mount --bind "$3" /var/log
+		mount -n --bind "$2" /var/lib
+		mount -n --bind "$3" /var/log
 		mkdir -p /var/lib/kubelet /var/lib/containerd /var/log/pods /var/log/containers
 	`
 	for path, value := range tunables {
 		name := "/run/tunables/" + strings.ReplaceAll(strings.TrimPrefix(path, "/proc/sys/"), "/", ".")
-		lines += fmt.Sprintf("echo %s > %s; if [ -e %s ]; then mount --bind %s %s; fi\n", value, name, path, name, path)
+		lines += fmt.Sprintf("echo %s > %s; if [ -e %s ]; then mount -n --bind %s %s; fi\n", value, name, path, name, path)
 	}
 	err := script(ctx, []string{"nsenter", "--mount=" + i.Mount(n.Name)}, lines,
 		i.Layout.Namespaces(), i.Layout.Node(n.Name, "lib"), i.Layout.Node(n.Name, "log"))
