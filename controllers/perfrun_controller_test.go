@@ -23,7 +23,7 @@ import (
 )
 
 // newRun makes a short run in a namespace of its own.
-func newRun(ctx context.Context, mutate ...func(*v1alpha1.PerfRun)) *v1alpha1.PerfRun {
+func newRun(ctx context.Context) *v1alpha1.PerfRun {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	Expect(admin.Create(ctx, namespace)).To(Succeed())
@@ -35,9 +35,6 @@ func newRun(ctx context.Context, mutate ...func(*v1alpha1.PerfRun)) *v1alpha1.Pe
 			// Nothing here makes a trace context, so nothing arrives sampled.
 			Sampling: ptr.To("0"),
 		},
-	}
-	for _, m := range mutate {
-		m(run)
 	}
 	Expect(admin.Create(ctx, run)).To(Succeed())
 	// Whatever a spec leaves unfinished would hold the queue for the next.
@@ -85,7 +82,7 @@ var _ = Describe("A PerfRun", func() {
 	It("comes to the same verdict, and is sent once, with another operator at every step", func(ctx SpecContext) {
 		run := newRun(ctx)
 		k := newKubelet(run.Namespace, run.Name)
-		_, fresh := newManager(ctx, k, false)
+		fresh := newManager(ctx, k, false)
 		var phases []v1alpha1.Phase
 		Eventually(func() v1alpha1.Phase {
 			step(ctx, fresh, run)
@@ -122,7 +119,7 @@ var _ = Describe("A PerfRun", func() {
 	It("is an Error when the load tester restarts, and its load is not sent again", func(ctx SpecContext) {
 		run := newRun(ctx)
 		k := newKubelet(run.Namespace, run.Name)
-		_, fresh := newManager(ctx, k, false)
+		fresh := newManager(ctx, k, false)
 		Eventually(func() int64 {
 			step(ctx, fresh, run)
 			k.sync(ctx)
@@ -150,7 +147,7 @@ var _ = Describe("A PerfRun", func() {
 		foreign := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: "invoke-target"},
 			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1234}}}}
 		Expect(admin.Create(ctx, foreign)).To(Succeed())
-		_, fresh := newManager(ctx, nil, false)
+		fresh := newManager(ctx, nil, false)
 		Eventually(func() metav1.Condition {
 			step(ctx, fresh, run)
 			return verdict(reload(ctx, run))
@@ -170,7 +167,7 @@ var _ = Describe("A PerfRun", func() {
 	It("waits with a reason where Dapr's injector is missing, and goes on when it comes", func(ctx SpecContext) {
 		Expect(admin.Delete(ctx, webhook())).To(Succeed())
 		run := newRun(ctx)
-		_, fresh := newManager(ctx, nil, false)
+		fresh := newManager(ctx, nil, false)
 		Eventually(func() metav1.Condition {
 			step(ctx, fresh, run)
 			return verdict(reload(ctx, run))

@@ -92,8 +92,8 @@ func readyStatus(ip string) corev1.PodStatus {
 // signingKey is the operator's, fixed so that each fresh reconciler is the same operator restarted.
 var signingKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 
-// newManager is an operator process with its caches; the controller runs only if asked for.
-func newManager(ctx context.Context, transport http.RoundTripper, controller bool) (ctrl.Manager, func() *PerfRunReconciler) {
+// newManager runs an operator process with its caches, and returns what makes reconcilers on top of them; the controller runs only if asked for.
+func newManager(ctx context.Context, transport http.RoundTripper, controller bool) func() *PerfRunReconciler {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Cache: CacheOptions(),
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
@@ -126,5 +126,5 @@ func newManager(ctx context.Context, transport http.RoundTripper, controller boo
 		<-done
 	})
 	Expect(mgr.GetCache().WaitForCacheSync(ctx)).To(BeTrue())
-	return mgr, fresh
+	return fresh
 }

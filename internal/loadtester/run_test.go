@@ -8,6 +8,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -51,6 +54,18 @@ func wholePlan(t *testing.T) *measure.Plan {
 	return plan
 }
 
+// ownProc is a view of /proc with this process alone, as in a pod without sidecar: on this machine a real one may be running.
+func ownProc(t *testing.T) string {
+	t.Helper()
+	root, self := t.TempDir(), strconv.Itoa(os.Getpid())
+	for link, to := range map[string]string{self: filepath.Join("/proc", self), "self": self} {
+		if err := os.Symlink(to, filepath.Join(root, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
 func TestRunPlan(t *testing.T) {
 	t.Parallel()
 	plan := wholePlan(t)
@@ -58,7 +73,7 @@ func TestRunPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	var loads []int
-	report, err := RunPlan(context.Background(), plan, Environment{Loading: func(i int) { loads = append(loads, i) }})
+	report, err := RunPlan(context.Background(), plan, Environment{ProcRoot: ownProc(t), Loading: func(i int) { loads = append(loads, i) }})
 	if err != nil {
 		t.Fatal(err)
 	}
