@@ -228,7 +228,7 @@ func Resources(dir string, building bool) error {
 }
 
 // judge knows what was measured: compiling everything fills Go's module cache
-// with 7 GB and its build cache with 8; the programs take 1.3 GB, and a cluster
+// with 7 GB and its build cache with up to 9; the programs take 1.3 GB, a cluster
 // of three nodes 1.6 GB of disk before anything is loaded. It takes 1 GB of
 // memory, and compiling, or pods under load, 3 more.
 func judge(dir string, disk, memory uint64, building bool) error {
