@@ -30,7 +30,8 @@ func interruptions() {
 		measured, sent := daprRequests(run)
 		Expect(run.Status.Progress).To(And(HaveField("Block", run.Status.Progress.Blocks), HaveField("Percent", int32(100))))
 		Expect(run.Status.Results[0].Dapr.Requests).To(Equal(measured), "of the plan's %d blocks", len(blocks))
-		Expect(cluster.podUsage(ctx, run).Traced).To(Equal(sent), "requests that reached the target through Dapr, warm-up and priming included")
+		Expect(cluster.podUsage(ctx, run).Traced).To(Equal(sent),
+			"requests that reached the target through Dapr, warm-up and priming included; errors by code: %v", run.Status.Results[0].Dapr.ErrorCodes)
 	}, SpecTimeout(5*time.Minute))
 
 	It("ends with Error when the load tester is killed", func(ctx SpecContext) {
@@ -77,8 +78,8 @@ func killManager(ctx SpecContext) {
 		HaveEach(HaveField("Status.Phase", corev1.PodRunning))))
 }
 
-// daprRequests are the requests of a run's Dapr arm: those that are measured, and all that are sent, which are those of the warm-ups and one
-// for each connection of each block, by which it is primed, besides.
+// daprRequests are the requests of a run's Dapr arm: those that are measured, and all that are sent. Besides, the warm-up's are sent, and
+// before each block one that looks at the answer and one over each connection (prime in internal/loadtester).
 func daprRequests(run *v1alpha1.PerfRun) (measured, sent int64) {
 	rate := measure.Plan{RPS: float64(run.Status.Settings.RPS)}
 	for _, b := range plan.Blocks(*run.Status.Settings) {
@@ -89,7 +90,7 @@ func daprRequests(run *v1alpha1.PerfRun) (measured, sent int64) {
 		if !b.Warmup {
 			measured += n
 		}
-		sent += n + int64(b.Connections)
+		sent += n + int64(b.Connections) + 1
 	}
 	return measured, sent
 }
