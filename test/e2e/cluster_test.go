@@ -73,6 +73,24 @@ func (c *testCluster) expectOperator(ctx context.Context) {
 		"the operator is not available; see: kubectl -n %s get pods", operatorNamespace)
 }
 
+// expectWhole looks for what the specs take away themselves: a suite that was killed may not have put it back.
+func (c *testCluster) expectWhole(ctx SpecContext) {
+	GinkgoHelper()
+	injector := awayDeployment{Namespace: c.daprNamespace(ctx), Name: dapr.InjectorWebhook}
+	Expect(injector.get(ctx).Status.AvailableReplicas).To(BeNumerically(">", 0),
+		"Dapr's sidecar injector must be available: kubectl -n %s scale deployment %s --replicas=1", injector.Namespace, injector.Name)
+	expectMetricsServed(ctx)
+	var nodes corev1.NodeList
+	Expect(c.List(ctx, &nodes)).To(Succeed())
+	var free []string
+	for i := range nodes.Items {
+		if schedulable(&nodes.Items[i]) {
+			free = append(free, nodes.Items[i].Name)
+		}
+	}
+	Expect(len(free)).To(BeNumerically(">=", 2), "two nodes must take pods, only %v do; see: kubectl get nodes, kubectl uncordon", free)
+}
+
 // awaitEmptyQueue lets other people's runs finish: those of the suite would only wait behind them.
 func (c *testCluster) awaitEmptyQueue(ctx context.Context) {
 	GinkgoHelper()

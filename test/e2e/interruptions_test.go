@@ -26,10 +26,9 @@ func interruptions() {
 
 		cluster.awaitMeasured(ctx, run, 2*time.Minute)
 		Expect(run.Status.Attempt).To(Equal(attempt), "it is another attempt")
-		blocks := plan.Blocks(*run.Status.Settings)
 		measured, sent := daprRequests(run)
 		Expect(run.Status.Progress).To(And(HaveField("Block", run.Status.Progress.Blocks), HaveField("Percent", int32(100))))
-		Expect(run.Status.Results[0].Dapr.Requests).To(Equal(measured), "of the plan's %d blocks", len(blocks))
+		Expect(run.Status.Results[0].Dapr.Requests).To(Equal(measured), "requests of the Dapr arm's blocks")
 		Expect(cluster.podUsage(ctx, run).Traced).To(Equal(sent),
 			"requests that reached the target through Dapr, warm-up and priming included; errors by code: %v", run.Status.Results[0].Dapr.ErrorCodes)
 	}, SpecTimeout(5*time.Minute))

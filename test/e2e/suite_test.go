@@ -27,6 +27,7 @@ var cluster *testCluster
 var _ = BeforeSuite(func(ctx SpecContext) {
 	cluster = connect()
 	cluster.expectOperator(ctx)
+	cluster.expectWhole(ctx)
 	cluster.awaitEmptyQueue(ctx)
 }, NodeTimeout(6*time.Minute))
 
