@@ -1,0 +1,9 @@
+//go:build !linux
+
+package main
+
+import "errors"
+
+func serve(serverJob) error { return errors.New("the benchmark's server needs Linux") }
+
+func probe(probeJob) (probeResult, error) { return probeResult{}, errors.New("the probe needs Linux") }
