@@ -15,6 +15,8 @@ IMG ?= perfrun:latest
 OUT ?= .
 # More arguments for `go test`, such as TESTFLAGS='-run Latency -v'.
 TESTFLAGS ?=
+# More arguments for the benchmark, such as BENCHFLAGS='-full -duration=1m'.
+BENCHFLAGS ?=
 
 CONTROLLER_GEN := $(BIN)/controller-gen
 CRD_REF_DOCS := $(BIN)/crd-ref-docs
@@ -93,6 +95,10 @@ e2e: cluster-up $(BIN)/fortio ## Run the end-to-end suite on the local cluster, 
 	@hack/deploy-local.sh
 	E2E_FORTIO_IMAGE=$$(hack/image.sh fortio) KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) \
 		go test ./test/e2e -count=1 -timeout=60m -v -ginkgo.v $(TESTFLAGS)
+
+.PHONY: bench
+bench: $(BIN)/fortio ## Check the load tester's figures and its cost against the truth and stock Fortio; 8 quiet minutes.
+	go run ./test/bench -out=$(LOCAL)/bench -fortio=$(BIN)/fortio $(BENCHFLAGS)
 
 ##@ Build
 
