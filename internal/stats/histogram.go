@@ -93,7 +93,10 @@ func (h *Histogram) Quantile(q float64) (d time.Duration, ok bool) {
 	if count-rank < samplesBeyond {
 		return 0, false
 	}
-	return time.Duration(min(h.hdr.ValueAtQuantile(100*q), highestMicros)) * time.Microsecond, true
+	// The library rounds to the nearest rank, which leaves out more than the share now and then; asked for a whole rank, it has
+	// nothing to round.
+	share := 100 * float64(rank) / float64(count)
+	return time.Duration(min(h.hdr.ValueAtQuantile(share), highestMicros)) * time.Microsecond, true
 }
 
 // Encode writes the histogram in HdrHistogram's V2 encoding, compressed, in base64, as all of HdrHistogram's tools read it.

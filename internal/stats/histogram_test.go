@@ -39,6 +39,7 @@ func TestQuantile(t *testing.T) {
 		"p99.9 of 1..9999":             {upTo(9999), 0.999, 0, false},
 		"median of 1..20: ten beyond":  {upTo(20), 0.5, 10 * us, true},
 		"median of 1..19: nine beyond": {upTo(19), 0.5, 0, false},
+		"p90 of 1..1016: rounded up":   {upTo(1016), 0.9, 915 * us, true},
 		"q 0 of 1..20":                 {upTo(20), 0, us, true},
 		"q 1":                          {upTo(1000), 1, 0, false},
 		"empty":                        {NewHistogram(), 0.5, 0, false},
