@@ -223,7 +223,8 @@ type ArmResult struct {
 	// skipped requests were due within a block but could not be sent before its deadline.
 	// +optional
 	Skipped int64 `json:"skipped,omitempty"`
-	// achievedRPS is the rate of successful answers, per second of block.
+	// achievedRPS is the rate of successful answers per second, over the last four fifths of each block's schedule: a backlog that
+	// grows lowers it, one that is there all along does not.
 	AchievedRPS string `json:"achievedRPS"`
 	// latency is the response time: from the moment at which a request was due to the last byte of its answer.
 	// +optional

@@ -57,11 +57,16 @@ type totals struct {
 	response, service, lag *stats.Histogram
 	sent                   int64
 	end                    time.Duration
+	// steady counts the good answers from steadyFrom to steadyUntil.
+	steady                  int64
+	steadyFrom, steadyUntil time.Duration
 }
 
 // fold turns the samples into a report. started is when the runner's schedule began, from the recorders' base.
 func fold(b measure.Block, sched schedule, started time.Duration, rec *recorders) (measure.BlockReport, error) {
-	sum := totals{response: stats.NewHistogram(), service: stats.NewHistogram(), lag: stats.NewHistogram(), end: started}
+	length := sched.length()
+	sum := totals{response: stats.NewHistogram(), service: stats.NewHistogram(), lag: stats.NewHistogram(), end: started,
+		steadyFrom: started + time.Duration(measure.SteadyFrom*float64(length)), steadyUntil: started + length}
 	report := measure.BlockReport{Block: b, Planned: sched.calls * int64(sched.threads), Errors: map[int]int64{}}
 	for thread, c := range rec.conns {
 		sum.add(c.samples, func(i int) time.Duration { return started + sched.due(thread, int64(i)) })
@@ -72,6 +77,7 @@ func fold(b measure.Block, sched schedule, started time.Duration, rec *recorders
 	report.Start, report.End = rec.base.Add(started), rec.base.Add(sum.end)
 	report.Succeeded = sum.service.Count()
 	report.Skipped = report.Planned - sum.sent
+	report.Steady, report.SteadyTime = sum.steady, sum.steadyUntil-sum.steadyFrom
 	for into, h := range map[*[]byte]*stats.Histogram{&report.Response: sum.response, &report.Service: sum.service, &report.Lag: sum.lag} {
 		encoded, err := h.Encode()
 		if err != nil {
@@ -103,6 +109,9 @@ func (t *totals) add(samples []sample, due func(i int) time.Duration) {
 		if ok {
 			t.service.Record(took)
 			t.response.Record(free - dueAt)
+			if actuallyFree > t.steadyFrom && actuallyFree <= t.steadyUntil {
+				t.steady++
+			}
 		}
 		t.end = max(t.end, actuallyFree)
 	}

@@ -306,3 +306,22 @@ func TestLargeBodiesComeBackWhole(t *testing.T) {
 		t.Errorf("succeeded %d, errors %v", report.Succeeded, report.Errors)
 	}
 }
+
+// A path with two connections that takes 25 ms for each request can answer 80 a second. At 100 a second its backlog grows; at 50 it does not,
+// even if an answer at the end is late.
+func TestSteadyRate(t *testing.T) {
+	t.Parallel()
+	url := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.Sleep(25 * ms)
+		_, _ = io.WriteString(w, "ok")
+	}))
+	for _, tc := range []struct{ rps, least, most float64 }{{50, 45, 55}, {100, 40, 85}} {
+		report, _ := driven(context.Background(), t, planFor(url, tc.rps, 2, 2*time.Second))
+		if rate := float64(report.Steady) / report.SteadyTime.Seconds(); rate < tc.least || rate > tc.most {
+			t.Errorf("%g requests/s: %g answers/s, want %g to %g", tc.rps, rate, tc.least, tc.most)
+		}
+		if report.Succeeded != report.Planned {
+			t.Errorf("%g requests/s: %d of %d succeeded: late is not lost", tc.rps, report.Succeeded, report.Planned)
+		}
+	}
+}

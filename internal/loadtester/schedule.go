@@ -25,3 +25,8 @@ func (s schedule) due(thread int, i int64) time.Duration {
 	}
 	return due
 }
+
+// length is the time that the requests of all threads take at the rate.
+func (s schedule) length() time.Duration {
+	return time.Duration(float64(s.calls*int64(s.threads)) / s.qps * float64(time.Second))
+}

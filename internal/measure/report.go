@@ -77,6 +77,9 @@ type Observed struct {
 	Sampled int64 `json:"sampled"`
 }
 
+// SteadyFrom is the fraction of a block after which its rate of answers is counted.
+const SteadyFrom = 0.2
+
 // BlockReport is what one block of the plan recorded. Warm-ups are in no report.
 type BlockReport struct {
 	Block
@@ -91,6 +94,11 @@ type BlockReport struct {
 	Errors map[int]int64 `json:"errors,omitempty"`
 	// Skipped requests were never sent: the block ran into its deadline.
 	Skipped int64 `json:"skipped,omitempty"`
+	// Steady is the number of successful answers that came within SteadyTime: from SteadyFrom of the block's schedule to its end. A backlog
+	// that is there all along leaves the rate of answers as it is, one that grows lowers it; the first part, in which it builds up, and
+	// what is answered after the last request was due tell nothing about it.
+	Steady     int64         `json:"steady"`
+	SteadyTime time.Duration `json:"steadyTime"`
 	// Response and Service are HDR histograms (V2 encoding, compressed) of the successful requests, in microseconds:
 	// from the due time, and from the actual send. What the load tester itself was late is in neither: it is in Lag.
 	Response []byte `json:"response"`

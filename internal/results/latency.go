@@ -33,7 +33,7 @@ func points(in Input) ([]v1alpha1.PointResult, error) {
 				dapr = append(dapr, b)
 			}
 		}
-		out[i] = v1alpha1.PointResult{Connections: connections, Baseline: arm(in.Report, baseline), Dapr: arm(in.Report, dapr), Added: added(baseline, dapr)}
+		out[i] = v1alpha1.PointResult{Connections: connections, Baseline: arm(baseline), Dapr: arm(dapr), Added: added(baseline, dapr)}
 	}
 	return out, nil
 }
@@ -55,16 +55,18 @@ func decode(r *measure.Report) ([]block, error) {
 }
 
 // arm merges the blocks of one arm: counts are added and histograms merged, percentiles are never averaged.
-func arm(r *measure.Report, blocks []block) *v1alpha1.ArmResult {
+func arm(blocks []block) *v1alpha1.ArmResult {
 	if len(blocks) == 0 {
 		return nil
 	}
 	out := &v1alpha1.ArmResult{}
 	response, service := stats.NewHistogram(), stats.NewHistogram()
-	var succeeded int64
-	var seconds float64
+	var succeeded, steady int64
+	var steadyTime time.Duration
 	for _, b := range blocks {
 		succeeded += b.Succeeded
+		steady += b.Steady
+		steadyTime += b.SteadyTime
 		out.Skipped += b.Skipped
 		for code, n := range b.Errors {
 			if out.ErrorCodes == nil {
@@ -73,12 +75,11 @@ func arm(r *measure.Report, blocks []block) *v1alpha1.ArmResult {
 			out.ErrorCodes[strconv.Itoa(code)] += n
 			out.Errors += n
 		}
-		seconds += loadSeconds(r, b.BlockReport)
 		response.Merge(b.response)
 		service.Merge(b.service)
 	}
 	out.Requests = succeeded + out.Errors
-	out.AchievedRPS = fmt.Sprintf("%.1f", rate(succeeded, seconds))
+	out.AchievedRPS = fmt.Sprintf("%.1f", rate(steady, steadyTime.Seconds()))
 	out.Latency, out.ServiceTime = latencySummary(response), latencySummary(service)
 	return out
 }

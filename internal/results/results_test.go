@@ -38,7 +38,7 @@ func synthetic(t *testing.T, mutate ...func(*Input)) Input {
 			index := len(r.Blocks)
 			r.Blocks = append(r.Blocks, measure.BlockReport{
 				Block: measure.Block{Connections: 4, Arm: arm, Pair: pair, Duration: 10 * time.Second},
-				Start: at, End: at.Add(10 * time.Second), Planned: 1000, Succeeded: 1000,
+				Start: at, End: at.Add(10 * time.Second), Planned: 1000, Succeeded: 1000, Steady: 800, SteadyTime: 8 * time.Second,
 				Response: histogram(t, base, 1000), Service: histogram(t, base, 1000),
 			})
 			sidecar.Readings = append(sidecar.Readings,
@@ -184,10 +184,13 @@ func TestEveryRuleOfValidity(t *testing.T) {
 		want   []string
 	}{
 		{"nothing wrong", func(*Input) {}, nil},
-		{"a few errors", block(func(b *measure.BlockReport) { b.Succeeded, b.Errors = 995, map[int]int64{500: 5} }), nil},
-		{"many errors", block(func(b *measure.BlockReport) { b.Succeeded, b.Errors = 900, map[int]int64{500: 60, -1: 40} }), []string{v1alpha1.ReasonRequestErrors}},
-		{"skipped requests", block(func(b *measure.BlockReport) { b.Succeeded, b.Skipped = 900, 100 }), []string{v1alpha1.ReasonRateShortfall}},
-		{"late answers", block(func(b *measure.BlockReport) { b.End = b.End.Add(time.Second) }), []string{v1alpha1.ReasonRateShortfall}},
+		{"a few errors", block(func(b *measure.BlockReport) { b.Succeeded, b.Steady, b.Errors = 995, 796, map[int]int64{500: 5} }), nil},
+		{"many errors", block(func(b *measure.BlockReport) {
+			b.Succeeded, b.Steady, b.Errors = 900, 720, map[int]int64{500: 60, -1: 40}
+		}), []string{v1alpha1.ReasonRequestErrors}},
+		{"skipped requests", block(func(b *measure.BlockReport) { b.Succeeded, b.Steady, b.Skipped = 900, 700, 100 }), []string{v1alpha1.ReasonRateShortfall}},
+		{"a backlog that grows", block(func(b *measure.BlockReport) { b.Steady = 785 }), []string{v1alpha1.ReasonRateShortfall}},
+		{"a backlog at the end that was there all along", block(func(b *measure.BlockReport) { b.End = b.End.Add(time.Second) }), nil},
 		{"a restarted sidecar", func(in *Input) { in.Components[0].Restarts = 1 }, []string{v1alpha1.ReasonRestarted}},
 		{"a restarted control plane is shown, not judged", func(in *Input) { in.Components[1].Restarts = 1 }, nil},
 		{"another target", func(in *Input) { in.TargetReplaced = true }, []string{v1alpha1.ReasonRestarted}},
