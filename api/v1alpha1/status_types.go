@@ -427,7 +427,8 @@ type CrossCheck struct {
 	// cpu by this source, mean vCPU.
 	// +optional
 	CPU *resource.Quantity `json:"cpu,omitempty"`
-	// comparedCPU is the entry's own source over the same time as this source's cpu; the two should agree.
+	// comparedCPU is the entry's own source over the same time as this source's cpu. The two agree as well as this source knows
+	// its own time: see docs/measurement.md for metrics-server.
 	// +optional
 	ComparedCPU *resource.Quantity `json:"comparedCPU,omitempty"`
 	// memory by this source.
