@@ -22,6 +22,7 @@ type verdictError int
 
 // The exit codes of verdicts. 1 is any other error.
 const (
+	exitFailed       verdictError = 2
 	exitInconclusive verdictError = 3
 	exitError        verdictError = 4
 )
@@ -86,7 +87,7 @@ func watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch NAME",
 		Short: "Follow a PerfRun to its verdict, then print its result",
-		Long:  "Follow a PerfRun to its verdict, then print its result.\nExit codes: 0 Succeeded, 3 Inconclusive, 4 Error, 1 anything else.",
+		Long:  "Follow a PerfRun to its verdict, then print its result.\nExit codes: 0 Succeeded, 2 Failed (a threshold was missed), 3 Inconclusive, 4 Error, 1 anything else.",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, namespace, err := flags.client()
@@ -145,6 +146,8 @@ func follow(ctx context.Context, c client.Client, namespace, name string, out io
 
 func verdictOf(run *v1alpha1.PerfRun) error {
 	switch run.Status.Phase {
+	case v1alpha1.PhaseFailed:
+		return exitFailed
 	case v1alpha1.PhaseInconclusive:
 		return exitInconclusive
 	case v1alpha1.PhaseError:

@@ -103,7 +103,7 @@ func environment(o stage.Observation, kubernetes string) *v1alpha1.Environment {
 
 // resultsInput is all that the results are made from.
 func resultsInput(o stage.Observation, report *measure.Report, status v1alpha1.PerfRunStatus) results.Input {
-	in := results.Input{Settings: o.Settings, Report: report}
+	in := results.Input{Settings: o.Settings, Thresholds: o.Run.Spec.Thresholds, Report: report}
 	attempt := status.Attempt
 	for _, m := range measuredContainers(o) {
 		in.Components = append(in.Components, results.Component{

@@ -67,7 +67,7 @@ func (r *PerfRunReconciler) announce(run *v1alpha1.PerfRun, former v1alpha1.Phas
 		return
 	}
 	kind := corev1.EventTypeNormal
-	if phase == v1alpha1.PhaseError || phase == v1alpha1.PhaseInconclusive {
+	if phase.Finished() && phase != v1alpha1.PhaseSucceeded {
 		kind = corev1.EventTypeWarning
 	}
 	c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionSucceeded)
@@ -104,7 +104,8 @@ func progress(o stage.Observation) *v1alpha1.Progress {
 
 func applyOutcome(status *v1alpha1.PerfRunStatus, out *results.Outcome) {
 	status.Results, status.Usage = out.Results, out.Usage
-	status.ControlPlane, status.Summary, status.Reasons = out.ControlPlane, out.Summary, out.Reasons
+	status.ControlPlane, status.Summary = out.ControlPlane, out.Summary
+	status.Thresholds, status.Reasons = out.Thresholds, out.Reasons
 	if status.Environment == nil {
 		status.Environment = &v1alpha1.Environment{}
 	}

@@ -2,7 +2,7 @@ package v1alpha1
 
 // Condition types of a PerfRun.
 const (
-	// ConditionSucceeded is the verdict: True Succeeded; False Inconclusive or Error, with the cause as reason; Unknown while the run goes on.
+	// ConditionSucceeded is the verdict: True Succeeded; False Failed, Inconclusive or Error, with the cause as reason; Unknown while the run goes on.
 	ConditionSucceeded = "Succeeded"
 	// ConditionMetricsServer says whether metrics-server's figures could be put beside the exact ones. It does not affect the verdict.
 	ConditionMetricsServer = "MetricsServer"
@@ -48,8 +48,12 @@ const (
 
 // Reasons of the condition Succeeded when it is final.
 const (
-	// ReasonMeasured: measured under the declared conditions. True.
+	// ReasonMeasured: measured under the declared conditions, all thresholds met. True.
 	ReasonMeasured = "Measured"
+	// ReasonThresholdMissed: measured under the declared conditions, and a figure lies above its limit. Failed.
+	ReasonThresholdMissed = "ThresholdMissed"
+	// ReasonThresholdUndecided: a limit lies inside the interval of its figure, or there is no interval to judge it on. Inconclusive.
+	ReasonThresholdUndecided = "ThresholdUndecided"
 	// ReasonMTLSMismatch: the sidecars were seen to do the opposite of spec.mTLS. Error, before any load.
 	ReasonMTLSMismatch = "MTLSMismatch"
 	// ReasonLoadTesterLost: the load tester restarted or its pod went away; what it had measured is lost. Error.
@@ -80,5 +84,5 @@ const (
 
 // Finished tells whether the phase is a verdict.
 func (p Phase) Finished() bool {
-	return p == PhaseSucceeded || p == PhaseInconclusive || p == PhaseError
+	return p == PhaseSucceeded || p == PhaseFailed || p == PhaseInconclusive || p == PhaseError
 }

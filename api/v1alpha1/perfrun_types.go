@@ -65,6 +65,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.sidecar) ? has(oldSelf.sidecar) && self.sidecar == oldSelf.sidecar : !has(oldSelf.sidecar)",fieldPath=".sidecar",message="sidecar cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.loadTester) ? has(oldSelf.loadTester) && self.loadTester == oldSelf.loadTester : !has(oldSelf.loadTester)",fieldPath=".loadTester",message="loadTester cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.target) ? has(oldSelf.target) && self.target == oldSelf.target : !has(oldSelf.target)",fieldPath=".target",message="target cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.thresholds) ? has(oldSelf.thresholds) && self.thresholds == oldSelf.thresholds : !has(oldSelf.thresholds)",fieldPath=".thresholds",message="thresholds cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="!has(self.thresholds) || !has(self.pairs) || self.pairs >= 6 || !(has(self.thresholds.added) || has(self.thresholds.latency) || has(self.thresholds.sidecarCPU))",fieldPath=".pairs",message="pairs must be at least 6 with thresholds on added, latency or sidecarCPU: they are judged on an interval, and with fewer pairs there is none"
 // +kubebuilder:validation:XValidation:rule=`!has(self.warmup) || !self.warmup.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || (has(self.duration) ? !self.duration.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.warmup) <= duration(self.duration) : duration(self.warmup) <= duration('1m'))`,fieldPath=".warmup",message="warmup must not be longer than duration (default 1m)"
 // +kubebuilder:validation:XValidation:rule=`!has(self.duration) || !self.duration.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.duration).getSeconds() >= (has(self.pairs) ? self.pairs : 6)`,fieldPath=".duration",message="duration must be at least 1s for each of the pairs (default 6)"
 type PerfRunSpec struct {
@@ -141,6 +143,10 @@ type PerfRunSpec struct {
 	// +optional
 	Target *PodSettings `json:"target,omitempty"`
 
+	// thresholds are limits that the results must keep at every point, or the verdict is Failed. Unset: nothing is judged.
+	// +optional
+	Thresholds *Thresholds `json:"thresholds,omitempty"`
+
 	// cleanup says when the objects that the run created are deleted after it has finished. May be changed at any time. Default Always.
 	// +optional
 	Cleanup *Cleanup `json:"cleanup,omitempty"`
@@ -162,6 +168,68 @@ type Payload struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=16384
 	Body *string `json:"body,omitempty"`
+}
+
+// Thresholds are upper limits, each judged at each point. Latencies and sidecarCPU are judged on their 95% interval over the pairs:
+// one that lies wholly at or below the limit meets it, one wholly above misses it, and one with the limit inside decides nothing, which
+// makes the run Inconclusive. They therefore need at least 6 pairs. errorRatio and sidecarMemory are judged on the figure itself.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.added) || has(self.latency) || has(self.errorRatio) || has(self.sidecarCPU) || has(self.sidecarMemory)",message="thresholds must set at least one of added, latency, errorRatio, sidecarCPU and sidecarMemory"
+type Thresholds struct {
+	// added limits the latency that Dapr adds (results[].added).
+	// +optional
+	Added *LatencyThresholds `json:"added,omitempty"`
+
+	// latency limits the response time through Dapr (results[].dapr.latency).
+	// +optional
+	Latency *LatencyThresholds `json:"latency,omitempty"`
+
+	// errorRatio limits the fraction of the Dapr arm's requests that fail, a decimal from 0 to 1. Where it is set, it replaces the rule
+	// that more than 1% of errors in the Dapr arm make a run Inconclusive.
+	// +optional
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(0(\.\d+)?|1(\.0+)?)$')`,message="thresholds.errorRatio must be a decimal between 0 and 1 in quotes, such as \"0.001\""
+	ErrorRatio *string `json:"errorRatio,omitempty"`
+
+	// sidecarCPU limits the vCPU of both sidecars together in the Dapr arm's blocks.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",message="thresholds.sidecarCPU must be a number of CPUs above 0, such as 500m or 1"
+	SidecarCPU *resource.Quantity `json:"sidecarCPU,omitempty"`
+
+	// sidecarMemory limits the resident memory of both sidecars together, each at its largest in the Dapr arm's blocks.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",message="thresholds.sidecarMemory must be a number of bytes above 0, such as 256Mi"
+	SidecarMemory *resource.Quantity `json:"sidecarMemory,omitempty"`
+}
+
+// LatencyThresholds are limits of percentiles, each from 1us to 1m; unset: that percentile is not judged.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.p50) || has(self.p90) || has(self.p99)",message="at least one of p50, p90 and p99 must be set"
+type LatencyThresholds struct {
+	// p50 limits the median.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(\d+(\.\d+)?(us|ms|s|m))+$') && duration(self) >= duration('1us') && duration(self) <= duration('1m')`,message="a limit on p50 must be between 1us and 1m, such as 500us, 2ms or 1.5s"
+	P50 *Latency `json:"p50,omitempty"`
+	// p90 limits the 90th percentile.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(\d+(\.\d+)?(us|ms|s|m))+$') && duration(self) >= duration('1us') && duration(self) <= duration('1m')`,message="a limit on p90 must be between 1us and 1m, such as 500us, 2ms or 1.5s"
+	P90 *Latency `json:"p90,omitempty"`
+	// p99 limits the 99th percentile. A block needs 1000 requests for it.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(\d+(\.\d+)?(us|ms|s|m))+$') && duration(self) >= duration('1us') && duration(self) <= duration('1m')`,message="a limit on p99 must be between 1us and 1m, such as 500us, 2ms or 1.5s"
+	P99 *Latency `json:"p99,omitempty"`
 }
 
 // SidecarSettings configures the Dapr sidecars, by the annotations that Dapr's injector reads.

@@ -43,6 +43,9 @@ func measured() v1alpha1.PerfRunStatus {
 			CPU:    ptr.To(resource.MustParse("106m")),
 			Memory: &v1alpha1.Memory{Kind: v1alpha1.MemoryResident, Mean: resource.MustParse("52Mi"), Max: resource.MustParse("55Mi")},
 		}},
+		Thresholds: []v1alpha1.ThresholdResult{{
+			Threshold: "added.p90", Connections: 16, Limit: "1ms", Figure: "910us", Low: "880us", High: "950us", Outcome: v1alpha1.OutcomeMet,
+		}},
 		Summary: &v1alpha1.Summary{SidecarCPU: "212m", SidecarMemory: "104Mi"},
 	}
 }

@@ -7,13 +7,13 @@ import (
 
 // Phase is the stage of a run, for display; programs read the condition Succeeded instead.
 //
-//	Queued -> Preparing -> Measuring -> Collecting -> Succeeded | Inconclusive
+//	Queued -> Preparing -> Measuring -> Collecting -> Succeeded | Failed | Inconclusive
 //	   \__________\____________\____________\______-> Error
 //
-// +kubebuilder:validation:Enum=Queued;Preparing;Measuring;Collecting;Succeeded;Inconclusive;Error
+// +kubebuilder:validation:Enum=Queued;Preparing;Measuring;Collecting;Succeeded;Failed;Inconclusive;Error
 type Phase string
 
-// The phases. The last three are verdicts and final.
+// The phases. The last four are verdicts and final.
 const (
 	// PhaseQueued waits for the runs created before it to finish.
 	PhaseQueued Phase = "Queued"
@@ -23,9 +23,12 @@ const (
 	PhaseMeasuring Phase = "Measuring"
 	// PhaseCollecting turns the load tester's report into results.
 	PhaseCollecting Phase = "Collecting"
-	// PhaseSucceeded is the verdict of a run that was measured under the declared conditions.
+	// PhaseSucceeded is the verdict of a run that was measured under the declared conditions, with all thresholds met.
 	PhaseSucceeded Phase = "Succeeded"
-	// PhaseInconclusive is the verdict of a run that was measured, but not under the declared conditions; status.reasons says which.
+	// PhaseFailed is the verdict of a run that was measured under the declared conditions and missed a threshold; status.thresholds says which.
+	PhaseFailed Phase = "Failed"
+	// PhaseInconclusive is the verdict of a run that was measured, but not under the declared conditions, or whose figures do not decide
+	// a threshold; status.reasons says why.
 	PhaseInconclusive Phase = "Inconclusive"
 	// PhaseError is the verdict of a run that could not be measured.
 	PhaseError Phase = "Error"
@@ -88,6 +91,12 @@ type PerfRunStatus struct {
 	// summary repeats a few figures for `kubectl get`.
 	// +optional
 	Summary *Summary `json:"summary,omitempty"`
+
+	// thresholds has one entry for each of spec.thresholds at each point.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=144
+	Thresholds []ThresholdResult `json:"thresholds,omitempty"`
 
 	// reasons say why the run is Inconclusive, one sentence with its figure each.
 	// +optional
@@ -471,4 +480,45 @@ type Reason struct {
 	Reason string `json:"reason"`
 	// message is a sentence with the figure.
 	Message string `json:"message"`
+}
+
+// Outcome of a threshold.
+//
+// +kubebuilder:validation:Enum=Met;Missed;Undecided
+type Outcome string
+
+// The outcomes.
+const (
+	// OutcomeMet: the interval, or the figure where there is none by nature, lies at or below the limit.
+	OutcomeMet Outcome = "Met"
+	// OutcomeMissed: it lies above the limit.
+	OutcomeMissed Outcome = "Missed"
+	// OutcomeUndecided: the limit lies inside the interval, or there is nothing to judge; message says which.
+	OutcomeUndecided Outcome = "Undecided"
+)
+
+// ThresholdResult is what came of one threshold at one point.
+type ThresholdResult struct {
+	// threshold is the field of spec.thresholds, such as added.p90.
+	Threshold string `json:"threshold"`
+	// connections is the point.
+	Connections int32 `json:"connections"`
+	// limit that the spec sets.
+	Limit string `json:"limit"`
+	// figure that was measured, in the limit's unit. added: the median over the pairs. latency: the percentile of all requests.
+	// sidecarCPU: the median over the pairs. Absent: there is none.
+	// +optional
+	Figure string `json:"figure,omitempty"`
+	// low is the lower end of the 95% interval that was judged. For latency it is that of the median of the blocks' percentiles,
+	// and reaches to the figure where that lies outside.
+	// +optional
+	Low string `json:"low,omitempty"`
+	// high is the upper end of that interval.
+	// +optional
+	High string `json:"high,omitempty"`
+	// outcome of the comparison.
+	Outcome Outcome `json:"outcome"`
+	// message says why the outcome is Undecided.
+	// +optional
+	Message string `json:"message,omitempty"`
 }

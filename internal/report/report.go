@@ -20,6 +20,7 @@ func Write(w io.Writer, run *v1alpha1.PerfRun) error {
 	for i := range run.Status.Results {
 		p.latency(&run.Status.Results[i])
 	}
+	p.thresholds(run)
 	p.usage(run)
 	p.notes(run)
 	return p.err

@@ -13,29 +13,40 @@ import (
 // block is a block's report with its histograms decoded.
 type block struct {
 	measure.BlockReport
+	// index in the report.
+	index             int
 	response, service *stats.Histogram
 }
 
-func points(in Input) ([]v1alpha1.PointResult, error) {
+// point is one point of the sweep, with the blocks of its arms.
+type point struct {
+	connections    int32
+	baseline, dapr []block
+}
+
+func pointsOf(in Input) ([]point, error) {
 	blocks, err := decode(in.Report)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]v1alpha1.PointResult, len(in.Settings.Connections))
+	out := make([]point, len(in.Settings.Connections))
 	for i, connections := range in.Settings.Connections {
-		var baseline, dapr []block
+		out[i].connections = connections
 		for _, b := range blocks {
 			switch {
 			case b.Point != i:
 			case b.Arm == measure.Baseline:
-				baseline = append(baseline, b)
+				out[i].baseline = append(out[i].baseline, b)
 			default:
-				dapr = append(dapr, b)
+				out[i].dapr = append(out[i].dapr, b)
 			}
 		}
-		out[i] = v1alpha1.PointResult{Connections: connections, Baseline: arm(baseline), Dapr: arm(dapr), Added: added(baseline, dapr)}
 	}
 	return out, nil
+}
+
+func (p point) result(r *measure.Report) v1alpha1.PointResult {
+	return v1alpha1.PointResult{Connections: p.connections, Baseline: arm(p.baseline), Dapr: arm(p.dapr), Added: added(p.baseline, p.dapr)}
 }
 
 func decode(r *measure.Report) ([]block, error) {
@@ -49,7 +60,7 @@ func decode(r *measure.Report) ([]block, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading block %d's service times: %w", i, err)
 		}
-		out[i] = block{b, response, service}
+		out[i] = block{b, i, response, service}
 	}
 	return out, nil
 }
@@ -131,20 +142,26 @@ func added(baseline, dapr []block) *v1alpha1.Added {
 	return &out
 }
 
-func addedAt(q float64, baseline, dapr []block) *v1alpha1.AddedLatency {
+// differences at q are those of the pairs of which both blocks have the percentile.
+func differences(q float64, baseline, dapr []block) []float64 {
 	without := map[int]time.Duration{}
 	for _, b := range baseline {
 		if d, ok := b.response.Quantile(q); ok {
 			without[b.Pair] = d
 		}
 	}
-	var differences []float64
+	var out []float64
 	for _, b := range dapr {
 		base, paired := without[b.Pair]
 		if d, ok := b.response.Quantile(q); ok && paired {
-			differences = append(differences, float64(d-base))
+			out = append(out, float64(d-base))
 		}
 	}
+	return out
+}
+
+func addedAt(q float64, baseline, dapr []block) *v1alpha1.AddedLatency {
+	differences := differences(q, baseline, dapr)
 	if len(differences) == 0 {
 		return nil
 	}

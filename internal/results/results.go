@@ -3,6 +3,7 @@ package results
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
@@ -12,7 +13,9 @@ import (
 // Input is what a run's results are made from.
 type Input struct {
 	Settings v1alpha1.Settings
-	Report   *measure.Report
+	// Thresholds to judge; nil: none.
+	Thresholds *v1alpha1.Thresholds
+	Report     *measure.Report
 	// Components lists every pod that was measured, in the order in which usage is to be shown.
 	Components []Component
 	// Nodes that the two pods ran on.
@@ -45,29 +48,33 @@ type Outcome struct {
 	DaprVersion string
 	MTLS        bool
 	Sampling    string
-	// Verdict is Succeeded or Inconclusive; Reason and Message are those of the condition Succeeded.
+	// Verdict is Succeeded, Failed or Inconclusive; Reason and Message are those of the condition Succeeded.
 	Verdict         v1alpha1.Phase
 	Reason, Message string
+	Thresholds      []v1alpha1.ThresholdResult
 	Reasons         []v1alpha1.Reason
 }
 
 // Build makes the outcome of a report. An error means that the report cannot be read.
 func Build(in Input) (*Outcome, error) {
-	points, err := points(in)
+	points, err := pointsOf(in)
 	if err != nil {
 		return nil, err
 	}
 	out := &Outcome{
-		Results:     points,
 		DaprVersion: in.Report.Observed.DaprVersion,
 		MTLS:        in.Report.Observed.MTLS,
 		Sampling:    observedSampling(in.Report.Observed),
+		Thresholds:  thresholds(in, points),
+		Reasons:     invalid(in, points),
+	}
+	for _, p := range points {
+		out.Results = append(out.Results, p.result(in.Report))
 	}
 	out.Usage = usage(in)
 	out.ControlPlane = controlPlane(in.Components, out.Usage)
 	out.Summary = summary(out.Usage)
-	out.Reasons = invalid(in, points)
-	out.Verdict, out.Reason, out.Message = verdict(points, out.Reasons)
+	out.decide()
 	return out, nil
 }
 
@@ -78,15 +85,45 @@ func observedSampling(o measure.Observed) string {
 	return fmt.Sprintf("%.3f", float64(o.Sampled)/float64(o.Traced))
 }
 
-func verdict(points []v1alpha1.PointResult, reasons []v1alpha1.Reason) (phase v1alpha1.Phase, reason, message string) {
-	if len(reasons) > 0 {
-		messages := make([]string, len(reasons))
-		for i, r := range reasons {
+// decide comes to the verdict. Conditions that did not hold come first: what was measured under others neither meets nor misses a
+// threshold. A threshold that is missed for certain outweighs one that is undecided.
+func (out *Outcome) decide() {
+	missed, undecided := outcomes(out.Thresholds, v1alpha1.OutcomeMissed), outcomes(out.Thresholds, v1alpha1.OutcomeUndecided)
+	switch {
+	case len(out.Reasons) > 0:
+		unjudged(out.Thresholds)
+		messages := make([]string, len(out.Reasons))
+		for i, r := range out.Reasons {
 			messages[i] = r.Message
 		}
-		return v1alpha1.PhaseInconclusive, reasons[0].Reason, "measured, but not under the declared conditions: " + strings.Join(messages, "; ")
+		out.Verdict, out.Reason = v1alpha1.PhaseInconclusive, out.Reasons[0].Reason
+		out.Message = "measured, but not under the declared conditions: " + strings.Join(messages, "; ")
+		out.Reasons = bounded(out.Reasons)
+	case len(missed) > 0:
+		out.Verdict, out.Reason = v1alpha1.PhaseFailed, v1alpha1.ReasonThresholdMissed
+		out.Message = fmt.Sprintf("%d of %d thresholds missed: %s", len(missed), len(out.Thresholds), strings.Join(missed, "; "))
+	case len(undecided) > 0:
+		out.Verdict, out.Reason = v1alpha1.PhaseInconclusive, v1alpha1.ReasonThresholdUndecided
+		out.Message = fmt.Sprintf("%d of %d thresholds undecided: %s", len(undecided), len(out.Thresholds), strings.Join(undecided, "; "))
+		for _, message := range undecided {
+			out.Reasons = append(out.Reasons, v1alpha1.Reason{Reason: v1alpha1.ReasonThresholdUndecided, Message: message})
+		}
+		out.Reasons = bounded(out.Reasons)
+	default:
+		out.Verdict, out.Reason, out.Message = v1alpha1.PhaseSucceeded, v1alpha1.ReasonMeasured, headline(out.Results)
 	}
-	return v1alpha1.PhaseSucceeded, v1alpha1.ReasonMeasured, headline(points)
+}
+
+// maxReasons is the most that the API server takes in status.reasons.
+const maxReasons = 32
+
+// bounded cuts a list short, and says so, before the API server refuses the whole status.
+func bounded(reasons []v1alpha1.Reason) []v1alpha1.Reason {
+	if len(reasons) <= maxReasons {
+		return reasons
+	}
+	last := v1alpha1.Reason{Reason: reasons[maxReasons-1].Reason, Message: fmt.Sprintf("and %d more", len(reasons)-maxReasons+1)}
+	return append(slices.Clone(reasons[:maxReasons-1]), last)
 }
 
 // headline is the answer in one sentence.

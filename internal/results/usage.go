@@ -117,27 +117,20 @@ type figures struct {
 func figuresOf(r *measure.Report, s *measure.Series, arm measure.Arm) (figures, bool) {
 	var f figures
 	var cpu, seconds, load, anonymous float64
-	byBlock := map[int][]measure.Reading{}
-	for _, reading := range s.Readings {
-		byBlock[reading.Block] = append(byBlock[reading.Block], reading)
-	}
+	readingsOf := byBlock(s)
 	for i, b := range r.Blocks {
 		if b.Arm != arm {
 			continue
 		}
 		load += loadSeconds(r, b)
-		readings := byBlock[i]
+		readings := readingsOf[i]
 		for _, reading := range readings {
 			f.memory = append(f.memory, float64(reading.Resident))
 			anonymous += float64(reading.Anonymous)
 		}
-		if len(readings) < 2 {
-			continue
-		}
-		first, last := readings[0], readings[len(readings)-1]
-		if last.CPUSeconds >= first.CPUSeconds {
-			cpu += last.CPUSeconds - first.CPUSeconds
-			seconds += last.Time.Sub(first.Time).Seconds()
+		if used, over, ok := usedIn(readings); ok {
+			cpu += used
+			seconds += over
 		}
 	}
 	if seconds <= 0 || load <= 0 {

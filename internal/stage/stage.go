@@ -2,7 +2,7 @@
 //
 //	          objects and pods     load tester           load tester
 //	          are all ready        says Done             gave its report
-//	Queued -> Preparing ---------> Measuring ----------> Collecting -----> Succeeded | Inconclusive
+//	Queued -> Preparing ---------> Measuring ----------> Collecting -----> Succeeded | Failed | Inconclusive
 //	   |          |                    |                     |
 //	   +----------+--------------------+---------------------+-----------> Error
 //

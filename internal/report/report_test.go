@@ -1,0 +1,38 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+)
+
+// printed is the report of a status, its runs of blanks as one.
+func printed(t *testing.T, status v1alpha1.PerfRunStatus) string {
+	t.Helper()
+	var out strings.Builder
+	if err := Write(&out, &v1alpha1.PerfRun{Status: status}); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out.String(), "\n")
+	for i, l := range lines {
+		lines[i] = strings.Join(strings.Fields(l), " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func shows(t *testing.T, text string, lines ...string) {
+	t.Helper()
+	for _, l := range lines {
+		if !strings.Contains(text, l) {
+			t.Errorf("%q is not in:\n%s", l, text)
+		}
+	}
+}
+
+func TestThresholds(t *testing.T) {
+	shows(t, printed(t, v1alpha1.PerfRunStatus{Thresholds: []v1alpha1.ThresholdResult{
+		{Threshold: "added.p90", Connections: 16, Limit: "2ms", Figure: "2.3ms", Low: "2.1ms", High: "2.5ms", Outcome: v1alpha1.OutcomeMissed},
+		{Threshold: "sidecarCPU", Connections: 16, Limit: "1", Outcome: v1alpha1.OutcomeUndecided, Message: "not read"},
+	}}), "Thresholds", "Missed added.p90 16 2ms 2.3ms 2.1ms 2.5ms", "Undecided sidecarCPU 16 1 - - - not read")
+}
