@@ -34,8 +34,9 @@ func measured() v1alpha1.PerfRunStatus {
 			Baseline:    &v1alpha1.ArmResult{Requests: 60000, AchievedRPS: "1000.0", Latency: latencies(400 * time.Microsecond)},
 			Dapr:        &v1alpha1.ArmResult{Requests: 60000, AchievedRPS: "999.9", Latency: latencies(1403 * time.Microsecond)},
 			Added: &v1alpha1.Added{
-				P90: added(910 * time.Microsecond),
-				P99: added(2 * time.Millisecond),
+				P90:           added(910 * time.Microsecond),
+				P99:           added(2 * time.Millisecond),
+				CPUPer1000RPS: &v1alpha1.AddedCPU{Value: resource.MustParse("212m"), Pairs: 1, Note: "no interval"},
 			},
 		}},
 		Usage: []v1alpha1.Usage{{
@@ -56,7 +57,7 @@ func latencies(p50 time.Duration) *v1alpha1.LatencySummary {
 }
 
 func added(value time.Duration) *v1alpha1.AddedLatency {
-	return &v1alpha1.AddedLatency{Value: v1alpha1.NewLatency(value), Pairs: 6}
+	return &v1alpha1.AddedLatency{Value: v1alpha1.NewLatency(value), Pairs: 6, Detectable: ptr.To(v1alpha1.NewLatency(value / 10))}
 }
 
 var _ = Describe("The status of a PerfRun", func() {

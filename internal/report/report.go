@@ -102,10 +102,21 @@ func (p *printer) latency(r *v1alpha1.PointResult) {
 		if hasInterval(a.P50) || hasInterval(a.P90) || hasInterval(a.P99) {
 			rows = append(rows,
 				row("  95% from", bound(a.P50, low), "", bound(a.P90, low), "", bound(a.P99, low), "", "", "", "", "", ""),
-				row("  95% to", bound(a.P50, high), "", bound(a.P90, high), "", bound(a.P99, high), "", "", "", "", "", ""))
+				row("  95% to", bound(a.P50, high), "", bound(a.P90, high), "", bound(a.P99, high), "", "", "", "", "", ""),
+				row("  detectable", bound(a.P50, detectable), "", bound(a.P90, detectable), "", bound(a.P99, detectable), "", "", "", "", "", ""))
 		}
 	}
 	p.table(rows)
+	if r.Added != nil && r.Added.CPUPer1000RPS != nil {
+		p.line("  Both sidecars' CPU for each 1000 requests/s: %s", cpuWithInterval(r.Added.CPUPer1000RPS))
+	}
+}
+
+func cpuWithInterval(a *v1alpha1.AddedCPU) string {
+	if a.Low == nil || a.High == nil {
+		return cpu(&a.Value)
+	}
+	return fmt.Sprintf("%s (95%% from %s to %s, detectable %s)", cpu(&a.Value), cpu(a.Low), cpu(a.High), cpu(a.Detectable))
 }
 
 func armRow(name string, a *v1alpha1.ArmResult) string {
@@ -139,6 +150,8 @@ func hasInterval(a *v1alpha1.AddedLatency) bool { return a != nil && a.Low != ni
 
 func low(a *v1alpha1.AddedLatency) *v1alpha1.Latency  { return a.Low }
 func high(a *v1alpha1.AddedLatency) *v1alpha1.Latency { return a.High }
+
+func detectable(a *v1alpha1.AddedLatency) *v1alpha1.Latency { return a.Detectable }
 
 func bound(a *v1alpha1.AddedLatency, end func(*v1alpha1.AddedLatency) *v1alpha1.Latency) string {
 	if a == nil {

@@ -3,6 +3,10 @@ package report
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 )
@@ -35,4 +39,14 @@ func TestThresholds(t *testing.T) {
 		{Threshold: "added.p90", Connections: 16, Limit: "2ms", Figure: "2.3ms", Low: "2.1ms", High: "2.5ms", Outcome: v1alpha1.OutcomeMissed},
 		{Threshold: "sidecarCPU", Connections: 16, Limit: "1", Outcome: v1alpha1.OutcomeUndecided, Message: "not read"},
 	}}), "Thresholds", "Missed added.p90 16 2ms 2.3ms 2.1ms 2.5ms", "Undecided sidecarCPU 16 1 - - - not read")
+}
+
+func TestIntervals(t *testing.T) {
+	us := func(n time.Duration) *v1alpha1.Latency { return ptr.To(v1alpha1.NewLatency(n * time.Microsecond)) }
+	shows(t, printed(t, v1alpha1.PerfRunStatus{Results: []v1alpha1.PointResult{{Connections: 16, Added: &v1alpha1.Added{
+		P50: &v1alpha1.AddedLatency{Value: *us(910), Low: us(880), High: us(950), Detectable: us(50), Pairs: 6},
+		CPUPer1000RPS: &v1alpha1.AddedCPU{Value: resource.MustParse("212m"), Low: ptr.To(resource.MustParse("200m")),
+			High: ptr.To(resource.MustParse("220m")), Detectable: ptr.To(resource.MustParse("15m")), Pairs: 6},
+	}}}}), "Dapr adds 910us", "95% from 880us", "95% to 950us", "detectable 50us",
+		"for each 1000 requests/s: 212m (95% from 200m to 220m, detectable 15m)")
 }

@@ -83,8 +83,8 @@ func (p *printer) notes(run *v1alpha1.PerfRun) {
 	if c != nil && c.Status != metav1.ConditionTrue {
 		notes = append(notes, c.Message)
 	}
-	if s := run.Status.Settings; s != nil && len(run.Status.Results) > 0 && s.Pairs < v1alpha1.DefaultPairs {
-		notes = append(notes, fmt.Sprintf("no intervals: %d pair(s), at least %d are needed", s.Pairs, v1alpha1.DefaultPairs))
+	for i := range run.Status.Results {
+		notes = append(notes, withoutInterval(&run.Status.Results[i])...)
 	}
 	if len(notes) == 0 {
 		return
@@ -94,6 +94,23 @@ func (p *printer) notes(run *v1alpha1.PerfRun) {
 	for _, n := range notes {
 		p.line("  %s", n)
 	}
+}
+
+// withoutInterval says once what holds for several figures of a point.
+func withoutInterval(r *v1alpha1.PointResult) []string {
+	var notes []string
+	if r.Added == nil {
+		return nil
+	}
+	for _, a := range []*v1alpha1.AddedLatency{r.Added.P50, r.Added.P90, r.Added.P99} {
+		if a == nil || a.Note == "" {
+			continue
+		}
+		if note := fmt.Sprintf("at %d connections: %s", r.Connections, a.Note); !slices.Contains(notes, note) {
+			notes = append(notes, note)
+		}
+	}
+	return notes
 }
 
 // cpu writes vCPU in thousandths, as kubectl top does, with a digit more below 10m.

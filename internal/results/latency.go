@@ -45,8 +45,8 @@ func pointsOf(in Input) ([]point, error) {
 	return out, nil
 }
 
-func (p point) result(r *measure.Report) v1alpha1.PointResult {
-	return v1alpha1.PointResult{Connections: p.connections, Baseline: arm(p.baseline), Dapr: arm(p.dapr), Added: added(p.baseline, p.dapr)}
+func (p point) result(r *measure.Report, both map[int]together) v1alpha1.PointResult {
+	return v1alpha1.PointResult{Connections: p.connections, Baseline: arm(p.baseline), Dapr: arm(p.dapr), Added: added(r, p, both)}
 }
 
 func decode(r *measure.Report) ([]block, error) {
@@ -130,12 +130,8 @@ func latencySummary(h *stats.Histogram) *v1alpha1.LatencySummary {
 }
 
 // added compares the arms pair by pair.
-func added(baseline, dapr []block) *v1alpha1.Added {
-	out := v1alpha1.Added{
-		P50: addedAt(0.5, baseline, dapr),
-		P90: addedAt(0.9, baseline, dapr),
-		P99: addedAt(0.99, baseline, dapr),
-	}
+func added(r *measure.Report, p point, both map[int]together) *v1alpha1.Added {
+	out := v1alpha1.Added{P50: addedAt(0.5, p), P90: addedAt(0.9, p), P99: addedAt(0.99, p), CPUPer1000RPS: addedCPU(cpuPerRequest(r, p.dapr, both))}
 	if out == (v1alpha1.Added{}) {
 		return nil
 	}
@@ -160,16 +156,19 @@ func differences(q float64, baseline, dapr []block) []float64 {
 	return out
 }
 
-func addedAt(q float64, baseline, dapr []block) *v1alpha1.AddedLatency {
-	differences := differences(q, baseline, dapr)
+func addedAt(q float64, p point) *v1alpha1.AddedLatency {
+	differences := differences(q, p.baseline, p.dapr)
 	if len(differences) == 0 {
 		return nil
 	}
 	out := &v1alpha1.AddedLatency{Value: latency(stats.Median(differences)), Pairs: int32(len(differences))}
-	if interval, ok := stats.MedianInterval(differences); ok {
-		l, h := latency(interval.Low), latency(interval.High)
-		out.Low, out.High = &l, &h
+	interval, ok := stats.MedianInterval(differences)
+	if !ok {
+		out.Note = noInterval(len(differences))
+		return out
 	}
+	l, h, d := latency(interval.Low), latency(interval.High), latency(interval.Detectable())
+	out.Low, out.High, out.Detectable = &l, &h, &d
 	return out
 }
 

@@ -61,15 +61,16 @@ func Build(in Input) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	both := bothSidecars(in)
 	out := &Outcome{
 		DaprVersion: in.Report.Observed.DaprVersion,
 		MTLS:        in.Report.Observed.MTLS,
 		Sampling:    observedSampling(in.Report.Observed),
-		Thresholds:  thresholds(in, points),
+		Thresholds:  thresholds(in.Thresholds, points, both),
 		Reasons:     invalid(in, points),
 	}
 	for _, p := range points {
-		out.Results = append(out.Results, p.result(in.Report))
+		out.Results = append(out.Results, p.result(in.Report, both))
 	}
 	out.Usage = usage(in)
 	out.ControlPlane = controlPlane(in.Components, out.Usage)

@@ -219,8 +219,45 @@ func TestEveryRuleOfValidity(t *testing.T) {
 
 func TestFewPairsHaveNoInterval(t *testing.T) {
 	out := build(t, synthetic(t, func(in *Input) { in.Report.Blocks = in.Report.Blocks[:10] }))
-	if a := out.Results[0].Added.P50; a.Pairs != 5 || a.Low != nil || a.High != nil {
+	if a := out.Results[0].Added.P50; a.Pairs != 5 || a.Low != nil || a.High != nil || a.Detectable != nil ||
+		a.Note != "no interval: 5 pair(s) have a figure, at least 6 are needed" {
 		t.Errorf("%+v", a)
+	}
+}
+
+func TestCPUPerRequestIsThatOfBothSidecars(t *testing.T) {
+	// The target's sidecar uses 500m in each Dapr block at 100 requests/s, the caller's 200m and once 400m.
+	in := synthetic(t, withCaller, func(in *Input) {
+		caller := in.Report.Usage[1].Readings
+		// Blocks run in the order BDDBBDDB...: the third is the second of the Dapr arm.
+		for i := 2*2 + 1; i < len(caller); i++ {
+			caller[i].CPUSeconds += 2
+		}
+	})
+	out := build(t, in)
+	cpu := out.Results[0].Added.CPUPer1000RPS
+	if cpu.Pairs != 6 || !sameQuantity(cpu.Value, *quantity("7")) || cpu.Low == nil || cpu.High == nil || cpu.Note != "" {
+		t.Errorf("%+v", cpu)
+	}
+	in.Report.Usage = in.Report.Usage[:1]
+	if a := build(t, in).Results[0].Added; a.CPUPer1000RPS != nil {
+		t.Errorf("one sidecar is not both: %+v", a.CPUPer1000RPS)
+	}
+}
+
+func TestTheSmallestDifferenceStandsBesideTheInterval(t *testing.T) {
+	a := build(t, synthetic(t, scattered(t))).Results[0].Added.P50
+	want := 1.43 * float64(a.High.Duration-a.Low.Duration) / 2
+	if got := float64(a.Detectable.Duration); got < 0.99*want || got > 1.01*want || want == 0 {
+		t.Errorf("got %s, interval %s to %s", a.Detectable, a.Low, a.High)
+	}
+}
+
+func TestTheSameReportGivesTheSameOutcome(t *testing.T) {
+	in := synthetic(t, withCaller, scattered(t))
+	in.Thresholds = &v1alpha1.Thresholds{Added: &v1alpha1.LatencyThresholds{P50: limit(4 * time.Millisecond)}, SidecarCPU: quantity("1")}
+	if diff := cmp.Diff(build(t, in), build(t, in), cmp.Comparer(sameQuantity)); diff != "" {
+		t.Error(diff)
 	}
 }
 

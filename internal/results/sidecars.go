@@ -3,7 +3,9 @@ package results
 import (
 	"slices"
 
+	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/stats"
 )
 
 // together is what both sidecars took in one block: their mean vCPU, and the sum of the largest resident memory of each.
@@ -71,4 +73,30 @@ func largest(readings []measure.Reading) float64 {
 		most = max(most, r.Resident)
 	}
 	return float64(most)
+}
+
+// cpuPerRequest is both sidecars' vCPU for 1000 successful requests per second, in each block in which it is known.
+func cpuPerRequest(r *measure.Report, blocks []block, both map[int]together) []float64 {
+	var out []float64
+	for _, b := range blocks {
+		t, ok := both[b.index]
+		if rps := rate(b.Succeeded, loadSeconds(r, b.BlockReport)); ok && rps > 0 {
+			out = append(out, t.cpu/rps*1000)
+		}
+	}
+	return out
+}
+
+func addedCPU(values []float64) *v1alpha1.AddedCPU {
+	if len(values) == 0 {
+		return nil
+	}
+	out := &v1alpha1.AddedCPU{Value: *milli(stats.Median(values)), Pairs: int32(len(values))}
+	interval, ok := stats.MedianInterval(values)
+	if !ok {
+		out.Note = noInterval(len(values))
+		return out
+	}
+	out.Low, out.High, out.Detectable = milli(interval.Low), milli(interval.High), milli(interval.Detectable())
+	return out
 }

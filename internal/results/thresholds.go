@@ -30,14 +30,13 @@ type threshold struct {
 }
 
 // thresholds judges every limit of the spec at every point.
-func thresholds(in Input, points []point) []v1alpha1.ThresholdResult {
-	if in.Thresholds == nil {
+func thresholds(spec *v1alpha1.Thresholds, points []point, both map[int]together) []v1alpha1.ThresholdResult {
+	if spec == nil {
 		return nil
 	}
 	var out []v1alpha1.ThresholdResult
-	both := bothSidecars(in)
 	for _, p := range points {
-		for _, t := range thresholdsAt(*in.Thresholds, p, both) {
+		for _, t := range thresholdsAt(*spec, p, both) {
 			out = append(out, t.judge(p.connections))
 		}
 	}

@@ -25,6 +25,18 @@ type Interval struct {
 	Low, High float64
 }
 
+const (
+	// z975 and z80 are the normal distribution's 97.5% and 80% quantiles.
+	z975 = 1.960
+	z80  = 0.842
+)
+
+// Detectable is the smallest true difference from 0 that a measurement with such an interval tells from none, by an interval that
+// leaves out 0, in 80% of cases. Standard error times the sum of both quantiles is the minimum detectable effect of Bloom (1995,
+// "Minimum detectable effects", Evaluation Review 19:547); the standard error is the half-width divided by the first of them. So it
+// is 1.43 half-widths: a difference of a single half-width would be missed every other time.
+func (i Interval) Detectable() float64 { return (i.High - i.Low) / 2 * (z975 + z80) / z975 }
+
 // Median of the values: the middle one, or the mean of the two in the middle. NaN when there are none. The argument is not changed.
 func Median(values []float64) float64 {
 	if len(values) == 0 {

@@ -106,3 +106,33 @@ func TestMedianIntervalCoverage(t *testing.T) {
 		}
 	}
 }
+
+// A difference as large as Detectable says is to be found in about 80% of measurements.
+func TestDetectable(t *testing.T) {
+	if got := (Interval{Low: -10, High: 10}).Detectable(); math.Abs(got-14.3) > 0.01 {
+		t.Errorf("got %g", got)
+	}
+	random := rand.New(rand.NewPCG(5, 6))
+	const runs, pairs = 400, 12
+	draw := func(mean float64) Interval {
+		values := make([]float64, pairs)
+		for i := range values {
+			values[i] = mean + random.NormFloat64()
+		}
+		slices.Sort(values)
+		return bootstrap(values, 1000)
+	}
+	var smallest float64
+	for range runs {
+		smallest += draw(0).Detectable() / runs
+	}
+	found := 0
+	for range runs {
+		if draw(smallest).Low > 0 {
+			found++
+		}
+	}
+	if share := float64(found) / runs; share < 0.7 || share > 0.9 {
+		t.Errorf("a difference of %.3f was found in %.0f%% of runs", smallest, 100*share)
+	}
+}
