@@ -106,6 +106,7 @@ func applyOutcome(status *v1alpha1.PerfRunStatus, out *results.Outcome) {
 	status.Results, status.Usage = out.Results, out.Usage
 	status.ControlPlane, status.Summary = out.ControlPlane, out.Summary
 	status.Thresholds, status.Reasons = out.Thresholds, out.Reasons
+	status.InvalidBlocks, status.Warnings = out.InvalidBlocks, out.Warnings
 	if status.Environment == nil {
 		status.Environment = &v1alpha1.Environment{}
 	}

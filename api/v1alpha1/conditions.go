@@ -62,9 +62,7 @@ const (
 	ReasonPathNotWorking = "PathNotWorking"
 	// ReasonMeasurementFailed: the load tester could not run the plan. Error.
 	ReasonMeasurementFailed = "MeasurementFailed"
-	// ReasonRateShortfall: an arm achieved less than 99% of the declared rate. Inconclusive.
-	ReasonRateShortfall = "RateShortfall"
-	// ReasonRequestErrors: more than 1% of an arm's requests failed. Inconclusive.
+	// ReasonRequestErrors: more than 1% of an arm's requests failed; also the reason of an invalid block. Inconclusive.
 	ReasonRequestErrors = "RequestErrors"
 	// ReasonRestarted: a container of the run restarted during the measurement. Inconclusive.
 	ReasonRestarted = "Restarted"
@@ -72,6 +70,28 @@ const (
 	ReasonWrongNodes = "WrongNodes"
 	// ReasonSamplingMismatch: the sidecars sampled another fraction of requests than spec.sampling. Inconclusive.
 	ReasonSamplingMismatch = "SamplingMismatch"
+)
+
+// Reasons of invalid blocks; of the condition Succeeded too, when they leave too few pairs (Inconclusive), the most frequent one then.
+const (
+	// ReasonCPUStolen: the hypervisor gave more than 1% of a node's CPU time to others.
+	ReasonCPUStolen = "CPUStolen"
+	// ReasonLoadTesterBusy: the load tester used more than half of the CPU that it may use.
+	ReasonLoadTesterBusy = "LoadTesterBusy"
+	// ReasonLoadTesterLate: 1% of the requests were sent more than 10 ms after they were due and could have been sent.
+	ReasonLoadTesterLate = "LoadTesterLate"
+	// ReasonRequestsSkipped: more than 0.1% of the requests could not be sent before the block's deadline.
+	ReasonRequestsSkipped = "RequestsSkipped"
+	// ReasonRateShortfall: less than 99% of the declared rate was achieved.
+	ReasonRateShortfall = "RateShortfall"
+)
+
+// Reasons of warnings. They do not affect the verdict.
+const (
+	// ReasonDrift: the median response time of an arm differs by more than 5% between thirds of the measurement.
+	ReasonDrift = "Drift"
+	// ReasonBlocksNotListed: more blocks are invalid than status.invalidBlocks holds.
+	ReasonBlocksNotListed = "BlocksNotListed"
 )
 
 // Reasons of the condition MetricsServer.

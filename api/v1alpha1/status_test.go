@@ -47,7 +47,9 @@ func measured() v1alpha1.PerfRunStatus {
 		Thresholds: []v1alpha1.ThresholdResult{{
 			Threshold: "added.p90", Connections: 16, Limit: "1ms", Figure: "910us", Low: "880us", High: "950us", Outcome: v1alpha1.OutcomeMet,
 		}},
-		Summary: &v1alpha1.Summary{SidecarCPU: "212m", SidecarMemory: "104Mi"},
+		InvalidBlocks: []v1alpha1.InvalidBlock{{Connections: 16, Pair: 2, Arm: v1alpha1.ArmDapr, Reason: v1alpha1.ReasonCPUStolen, Message: "2% stolen"}},
+		Warnings:      []v1alpha1.Reason{{Reason: v1alpha1.ReasonDrift, Message: "it drifted"}},
+		Summary:       &v1alpha1.Summary{SidecarCPU: "212m", SidecarMemory: "104Mi"},
 	}
 }
 

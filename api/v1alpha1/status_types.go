@@ -103,6 +103,19 @@ type PerfRunStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	Reasons []Reason `json:"reasons,omitempty"`
+
+	// invalidBlocks broke a rule that was fixed beforehand (docs/measurement.md). They are left out of results and usage, and their pairs
+	// out of what is added; if that leaves too few pairs at a point, the run is Inconclusive and all blocks of that point are counted.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	InvalidBlocks []InvalidBlock `json:"invalidBlocks,omitempty"`
+
+	// warnings tell what a reader of the figures should know. They do not affect the verdict.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Warnings []Reason `json:"warnings,omitempty"`
 }
 
 // Settings are the values in force for a run, defaults resolved.
@@ -511,45 +524,4 @@ type Reason struct {
 	Reason string `json:"reason"`
 	// message is a sentence with the figure.
 	Message string `json:"message"`
-}
-
-// Outcome of a threshold.
-//
-// +kubebuilder:validation:Enum=Met;Missed;Undecided
-type Outcome string
-
-// The outcomes.
-const (
-	// OutcomeMet: the interval, or the figure where there is none by nature, lies at or below the limit.
-	OutcomeMet Outcome = "Met"
-	// OutcomeMissed: it lies above the limit.
-	OutcomeMissed Outcome = "Missed"
-	// OutcomeUndecided: the limit lies inside the interval, or there is nothing to judge; message says which.
-	OutcomeUndecided Outcome = "Undecided"
-)
-
-// ThresholdResult is what came of one threshold at one point.
-type ThresholdResult struct {
-	// threshold is the field of spec.thresholds, such as added.p90.
-	Threshold string `json:"threshold"`
-	// connections is the point.
-	Connections int32 `json:"connections"`
-	// limit that the spec sets.
-	Limit string `json:"limit"`
-	// figure that was measured, in the limit's unit. added: the median over the pairs. latency: the percentile of all requests.
-	// sidecarCPU: the median over the pairs. Absent: there is none.
-	// +optional
-	Figure string `json:"figure,omitempty"`
-	// low is the lower end of the 95% interval that was judged. For latency it is that of the median of the blocks' percentiles,
-	// and reaches to the figure where that lies outside.
-	// +optional
-	Low string `json:"low,omitempty"`
-	// high is the upper end of that interval.
-	// +optional
-	High string `json:"high,omitempty"`
-	// outcome of the comparison.
-	Outcome Outcome `json:"outcome"`
-	// message says why the outcome is Undecided.
-	// +optional
-	Message string `json:"message,omitempty"`
 }

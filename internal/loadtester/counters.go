@@ -25,6 +25,8 @@ type counter struct {
 	own, sidecar *measure.Series
 	// traced and sampled are the target's counts at the last reading.
 	traced, sampled int64
+	// node at the last reading.
+	node *measure.NodeCPU
 }
 
 func newCounters(plan *measure.Plan, procRoot string) *counters {
@@ -74,6 +76,7 @@ func (c *counters) readOne(ctx context.Context, one *counter, block int) {
 	// The counters were looked at somewhere in between; the middle is wrong by at most half the time that it took.
 	at := before.Add(after.Sub(before) / 2)
 	one.traced, one.sampled = pod.Traced, pod.Sampled
+	one.node = pod.Node
 	one.own.Readings = append(one.own.Readings, reading(block, at, pod.App))
 	switch {
 	case one.sidecar == nil:
@@ -87,7 +90,9 @@ func (c *counters) readOne(ctx context.Context, one *counter, block int) {
 func (c *counters) readSource(ctx context.Context, one *counter) (measure.PodUsage, error) {
 	switch one.Source {
 	case measure.SourceLocalProc:
-		return usage.ReadPod(c.procRoot)
+		pod, err := usage.ReadPod(c.procRoot)
+		pod.Node = usage.ReadNode(c.procRoot)
+		return pod, err
 	case measure.SourceRemoteProc:
 		return c.fetch.Pod(ctx, one.URL)
 	default:
@@ -134,6 +139,28 @@ func (c *counters) traces() (traced, sampled int64) {
 		sampled += one.sampled
 	}
 	return traced, sampled
+}
+
+// nodes are the pods' nodes as they were last read.
+func (c *counters) nodes() map[string]measure.NodeCPU {
+	out := map[string]measure.NodeCPU{}
+	for _, one := range c.list {
+		if one.node != nil {
+			out[one.Pod] = *one.node
+		}
+	}
+	return out
+}
+
+// steal is the stolen share of each pod's node between two looks.
+func steal(before, after map[string]measure.NodeCPU) map[string]float64 {
+	out := map[string]float64{}
+	for pod, b := range before {
+		if a, ok := after[pod]; ok && a.Total > b.Total {
+			out[pod] = (a.Steal - b.Steal) / (a.Total - b.Total)
+		}
+	}
+	return out
 }
 
 func (c *counters) series() []measure.Series {

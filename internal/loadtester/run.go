@@ -57,6 +57,7 @@ func RunPlan(ctx context.Context, plan *measure.Plan, env Environment) (*measure
 	if err != nil {
 		return nil, err
 	}
+	seen.CPUs = runtime.NumCPU()
 	r := &run{plan: plan, env: env, counters: newCounters(plan, env.ProcRoot), report: &measure.Report{
 		Version: measure.Version, Run: plan.Run, Attempt: plan.Attempt, RPS: plan.RPS, Observed: seen, Blocks: []measure.BlockReport{},
 	}}
@@ -148,6 +149,7 @@ func (r *run) measured(ctx context.Context, i int, b measure.Block, conns []*con
 	index := len(r.report.Blocks)
 	r.counters.read(ctx, index, everything)
 	tracedBefore, sampledBefore := r.counters.traces()
+	nodesBefore := r.counters.nodes()
 	stopSampling := r.counters.sampling(ctx, index)
 	r.env.Loading(i)
 	report, err := r.load(ctx, b, conns)
@@ -156,6 +158,7 @@ func (r *run) measured(ctx context.Context, i int, b measure.Block, conns []*con
 		return err
 	}
 	r.counters.read(ctx, index, everything)
+	report.Steal = steal(nodesBefore, r.counters.nodes())
 	if b.Arm == measure.Dapr {
 		traced, sampled := r.counters.traces()
 		// A target that was restarted in between counts from 0 again.

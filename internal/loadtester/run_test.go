@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"perfrun.dev/perfrun/internal/measure"
 	"perfrun.dev/perfrun/internal/target"
 )
@@ -77,6 +79,9 @@ func TestRunPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if report.Observed.CPUs < 1 {
+		t.Errorf("%d CPUs", report.Observed.CPUs)
+	}
 	if len(loads) != 7 || loads[6] != 6 {
 		t.Errorf("loads: %v", loads)
 	}
@@ -120,6 +125,9 @@ func checkBlocks(t *testing.T, plan *measure.Plan, report *measure.Report) {
 		if decoded(t, b.Response).Count() != b.Planned || decoded(t, b.Service).Count() != b.Planned {
 			t.Errorf("block %d: the histograms hold another number of requests", i)
 		}
+		if share, read := b.Steal["target"]; !read || share < 0 || share > 1 {
+			t.Errorf("block %d: steal %v", i, b.Steal)
+		}
 		if i > 0 && b.Start.Before(report.Blocks[i-1].End) {
 			t.Errorf("block %d begins before the one before has ended", i)
 		}
@@ -137,6 +145,14 @@ func checkBlocks(t *testing.T, plan *measure.Plan, report *measure.Report) {
 				t.Errorf("block %d: %s is not read at its ends", i, s.Component)
 			}
 		}
+	}
+}
+
+func TestSteal(t *testing.T) {
+	before := map[string]measure.NodeCPU{"a": {Total: 100, Steal: 1}, "b": {Total: 100, Steal: 1}, "restarted": {Total: 100, Steal: 1}, "lost": {Total: 1}}
+	after := map[string]measure.NodeCPU{"a": {Total: 120, Steal: 1.5}, "b": {Total: 140, Steal: 1}, "restarted": {Total: 5}, "new": {Total: 9}}
+	if diff := cmp.Diff(map[string]float64{"a": 0.025, "b": 0}, steal(before, after)); diff != "" {
+		t.Error(diff)
 	}
 }
 

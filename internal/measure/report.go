@@ -71,6 +71,8 @@ type Observed struct {
 	DaprVersion string `json:"daprVersion,omitempty"`
 	// MTLS: whether the target's sidecar speaks TLS to other sidecars.
 	MTLS bool `json:"mtls"`
+	// CPUs that the load tester's process may run on, limits by quota aside.
+	CPUs int `json:"cpus"`
 	// Traced and Sampled count the requests that reached the target with a trace context, and those of them marked as sampled,
 	// over the measured blocks of the Dapr arm.
 	Traced  int64 `json:"traced"`
@@ -105,6 +107,9 @@ type BlockReport struct {
 	Service  []byte `json:"service"`
 	// Lag is a histogram like those of all requests sent: how long after it was due, and its connection free, each was sent.
 	Lag []byte `json:"lag"`
+	// Steal is the share of its node's CPU time that the hypervisor gave to others during the block, by pod; pods whose node could
+	// not be read are missing.
+	Steal map[string]float64 `json:"steal,omitempty"`
 }
 
 // Series is the usage of one component's pod by one source, readings in order of time.

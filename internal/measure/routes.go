@@ -50,6 +50,16 @@ type PodUsage struct {
 	// Traced and Sampled count the requests with a trace context that the application has received, and those marked as sampled.
 	Traced  int64 `json:"traced"`
 	Sampled int64 `json:"sampled"`
+	// Node is the whole node that the pod runs on; nil if it could not be read.
+	Node *NodeCPU `json:"node,omitempty"`
+}
+
+// NodeCPU is the cumulative time of all CPUs of a node, in seconds.
+type NodeCPU struct {
+	// Total of all states, idle included.
+	Total float64 `json:"total"`
+	// Steal is what the hypervisor gave to others while a CPU had something to do.
+	Steal float64 `json:"steal"`
 }
 
 // Usage is the cumulative CPU and the present memory of one container or process.

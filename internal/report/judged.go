@@ -20,6 +20,20 @@ func (p *printer) thresholds(run *v1alpha1.PerfRun) {
 	p.table(rows)
 }
 
+// invalidBlocks shows what was left out, and why.
+func (p *printer) invalidBlocks(run *v1alpha1.PerfRun) {
+	if len(run.Status.InvalidBlocks) == 0 {
+		return
+	}
+	p.line("")
+	p.line("Invalid blocks (in no figure above, unless too few pairs were left at their point)")
+	rows := []string{row("CONNECTIONS", "PAIR", "ARM", "REASON", "")}
+	for _, b := range run.Status.InvalidBlocks {
+		rows = append(rows, row(fmt.Sprint(b.Connections), fmt.Sprint(b.Pair), string(b.Arm), b.Reason, b.Message))
+	}
+	p.table(rows)
+}
+
 func orDash(s string) string {
 	if s == "" {
 		return "-"

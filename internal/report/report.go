@@ -22,6 +22,7 @@ func Write(w io.Writer, run *v1alpha1.PerfRun) error {
 	}
 	p.thresholds(run)
 	p.usage(run)
+	p.invalidBlocks(run)
 	p.notes(run)
 	return p.err
 }

@@ -50,3 +50,10 @@ func TestIntervals(t *testing.T) {
 	}}}}), "Dapr adds 910us", "95% from 880us", "95% to 950us", "detectable 50us",
 		"for each 1000 requests/s: 212m (95% from 200m to 220m, detectable 15m)")
 }
+
+func TestInvalidBlocksAndWarnings(t *testing.T) {
+	shows(t, printed(t, v1alpha1.PerfRunStatus{
+		InvalidBlocks: []v1alpha1.InvalidBlock{{Connections: 16, Pair: 3, Arm: v1alpha1.ArmDapr, Reason: v1alpha1.ReasonCPUStolen, Message: "2% stolen"}},
+		Warnings:      []v1alpha1.Reason{{Reason: v1alpha1.ReasonDrift, Message: "Dapr at 16 connections drifted"}},
+	}), "16 3 Dapr CPUStolen 2% stolen", "Notes\nDapr at 16 connections drifted")
+}

@@ -79,6 +79,9 @@ func (p *printer) notes(run *v1alpha1.PerfRun) {
 			notes = append(notes, fmt.Sprintf("%s in %s (%s arm): %s", u.Component, u.Pod, u.Arm, u.Note))
 		}
 	}
+	for _, w := range run.Status.Warnings {
+		notes = append(notes, w.Message)
+	}
 	c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionMetricsServer)
 	if c != nil && c.Status != metav1.ConditionTrue {
 		notes = append(notes, c.Message)

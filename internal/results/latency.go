@@ -14,14 +14,15 @@ import (
 type block struct {
 	measure.BlockReport
 	// index in the report.
-	index             int
-	response, service *stats.Histogram
+	index                  int
+	response, service, lag *stats.Histogram
 }
 
 // point is one point of the sweep, with the blocks of its arms.
 type point struct {
-	connections    int32
-	baseline, dapr []block
+	connections int32
+	// baseline and dapr are the blocks that count; allBaseline and allDapr are all that were measured.
+	baseline, dapr, allBaseline, allDapr []block
 }
 
 func pointsOf(in Input) ([]point, error) {
@@ -36,9 +37,9 @@ func pointsOf(in Input) ([]point, error) {
 			switch {
 			case b.Point != i:
 			case b.Arm == measure.Baseline:
-				out[i].baseline = append(out[i].baseline, b)
+				out[i].allBaseline = append(out[i].allBaseline, b)
 			default:
-				out[i].dapr = append(out[i].dapr, b)
+				out[i].allDapr = append(out[i].allDapr, b)
 			}
 		}
 	}
@@ -60,7 +61,11 @@ func decode(r *measure.Report) ([]block, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading block %d's service times: %w", i, err)
 		}
-		out[i] = block{b, i, response, service}
+		lag, err := stats.Decode(b.Lag)
+		if err != nil {
+			return nil, fmt.Errorf("reading block %d's lag: %w", i, err)
+		}
+		out[i] = block{b, i, response, service, lag}
 	}
 	return out, nil
 }

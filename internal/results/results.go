@@ -24,6 +24,9 @@ type Input struct {
 	TargetReplaced bool
 	// MetricsServer is why metrics-server's figures are missing; empty if they should be there.
 	MetricsServer string
+
+	// excluded are the indices in the report of the blocks that do not count.
+	excluded map[int]bool
 }
 
 // Component is one component's pod, as the API server describes it.
@@ -53,6 +56,8 @@ type Outcome struct {
 	Reason, Message string
 	Thresholds      []v1alpha1.ThresholdResult
 	Reasons         []v1alpha1.Reason
+	InvalidBlocks   []v1alpha1.InvalidBlock
+	Warnings        []v1alpha1.Reason
 }
 
 // Build makes the outcome of a report. An error means that the report cannot be read.
@@ -61,14 +66,17 @@ func Build(in Input) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
+	blocks := sift(in, points)
+	in.excluded = blocks.excluded
 	both := bothSidecars(in)
 	out := &Outcome{
 		DaprVersion: in.Report.Observed.DaprVersion,
 		MTLS:        in.Report.Observed.MTLS,
 		Sampling:    observedSampling(in.Report.Observed),
 		Thresholds:  thresholds(in.Thresholds, points, both),
-		Reasons:     invalid(in, points),
+		Reasons:     slices.Concat(blocks.reasons, invalid(in, points)),
 	}
+	out.InvalidBlocks, out.Warnings = listed(blocks.invalid, drift(points))
 	for _, p := range points {
 		out.Results = append(out.Results, p.result(in.Report, both))
 	}

@@ -21,11 +21,17 @@ var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 // every tenth request takes 10 times as long. In the Dapr arm a sidecar uses 0.5 CPU seconds a second, else 0.1.
 func synthetic(t *testing.T, mutate ...func(*Input)) Input {
 	t.Helper()
-	r := &measure.Report{RPS: 100, Observed: measure.Observed{DaprVersion: "1.18.0", MTLS: true, Traced: 6000, Sampled: 612}}
+	return pairs(t, 6, mutate...)
+}
+
+// pairs is the same with so many pairs.
+func pairs(t *testing.T, n int, mutate ...func(*Input)) Input {
+	t.Helper()
+	r := &measure.Report{RPS: 100, Observed: measure.Observed{DaprVersion: "1.18.0", MTLS: true, CPUs: 4, Traced: 6000, Sampled: 612}}
 	at := begin
 	var cpu float64
 	sidecar := measure.Series{Component: "targetSidecar", Pod: "tg", Source: measure.SourceRemoteProc}
-	for pair := range 6 {
+	for pair := range n {
 		arms := []measure.Arm{measure.Baseline, measure.Dapr}
 		if pair%2 == 1 {
 			arms[0], arms[1] = arms[1], arms[0]
@@ -39,7 +45,7 @@ func synthetic(t *testing.T, mutate ...func(*Input)) Input {
 			r.Blocks = append(r.Blocks, measure.BlockReport{
 				Block: measure.Block{Connections: 4, Arm: arm, Pair: pair, Duration: 10 * time.Second},
 				Start: at, End: at.Add(10 * time.Second), Planned: 1000, Succeeded: 1000, Steady: 800, SteadyTime: 8 * time.Second,
-				Response: histogram(t, base, 1000), Service: histogram(t, base, 1000),
+				Response: histogram(t, base, 1000), Service: histogram(t, base, 1000), Lag: histogram(t, 100*time.Microsecond, 1000),
 			})
 			sidecar.Readings = append(sidecar.Readings,
 				measure.Reading{Block: index, Time: at, CPUSeconds: cpu, Resident: 50 << 20, Anonymous: 20 << 20},
@@ -187,8 +193,8 @@ func TestEveryRuleOfValidity(t *testing.T) {
 		{"a few errors", block(func(b *measure.BlockReport) { b.Succeeded, b.Steady, b.Errors = 995, 796, map[int]int64{500: 5} }), nil},
 		{"many errors", block(func(b *measure.BlockReport) {
 			b.Succeeded, b.Steady, b.Errors = 900, 720, map[int]int64{500: 60, -1: 40}
-		}), []string{v1alpha1.ReasonRequestErrors}},
-		{"skipped requests", block(func(b *measure.BlockReport) { b.Succeeded, b.Steady, b.Skipped = 900, 700, 100 }), []string{v1alpha1.ReasonRateShortfall}},
+		}), []string{v1alpha1.ReasonRequestErrors, v1alpha1.ReasonRequestErrors}},
+		{"skipped requests", block(func(b *measure.BlockReport) { b.Succeeded, b.Steady, b.Skipped = 900, 700, 100 }), []string{v1alpha1.ReasonRequestsSkipped}},
 		{"a backlog that grows", block(func(b *measure.BlockReport) { b.Steady = 785 }), []string{v1alpha1.ReasonRateShortfall}},
 		{"a backlog at the end that was there all along", block(func(b *measure.BlockReport) { b.End = b.End.Add(time.Second) }), nil},
 		{"a restarted sidecar", func(in *Input) { in.Components[0].Restarts = 1 }, []string{v1alpha1.ReasonRestarted}},

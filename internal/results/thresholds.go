@@ -63,7 +63,7 @@ func thresholdsAt(spec v1alpha1.Thresholds, p point, both map[int]together) []th
 	latencies("latency", spec.Latency, func(q float64) figure { return latencyFigure(p.dapr, q) })
 	if spec.ErrorRatio != nil {
 		limit, _ := strconv.ParseFloat(*spec.ErrorRatio, 64)
-		out = append(out, threshold{"errorRatio", *spec.ErrorRatio, limit, errorFigure(p.dapr)})
+		out = append(out, threshold{"errorRatio", *spec.ErrorRatio, limit, errorFigure(p.allDapr)})
 	}
 	if spec.SidecarCPU != nil {
 		out = append(out, threshold{"sidecarCPU", spec.SidecarCPU.String(), spec.SidecarCPU.AsApproximateFloat64(), cpuFigure(p.dapr, both)})
@@ -163,22 +163,23 @@ func latencyFigure(blocks []block, q float64) figure {
 }
 
 func errorFigure(blocks []block) figure {
-	failed, sent := failures(blocks)
+	_, sent, share := failures(blocks)
 	if sent == 0 {
 		return figure{none: true, missing: "no request was sent"}
 	}
-	return exactly(float64(failed)/float64(sent), writeRatio)
+	return exactly(share, writeRatio)
 }
 
-// failures counts the requests that failed and those that were sent.
-func failures(blocks []block) (failed, sent int64) {
+// failures counts the requests that failed and those that were sent, and divides them.
+func failures(blocks []block) (failed, sent int64, share float64) {
 	for _, b := range blocks {
 		for _, n := range b.Errors {
 			failed += n
 		}
 		sent += b.Succeeded
 	}
-	return failed, sent + failed
+	sent += failed
+	return failed, sent, float64(failed) / float64(max(1, sent))
 }
 
 func cpuFigure(blocks []block, both map[int]together) figure {

@@ -41,14 +41,14 @@ func usageOf(in Input, c Component, arm measure.Arm) v1alpha1.Usage {
 	var primary *measure.Series
 	var unread string
 	for _, s := range all {
-		f, ok := figuresOf(in.Report, s, arm)
+		f, ok := figuresOf(in, s, arm)
 		switch {
 		case !ok:
 			unread = unreadable(s)
 		case primary == nil:
 			primary = s
 			setFigures(&out, f, s.Source)
-			out.CPUPer1000RPS = per1000(in.Report, c, arm, f.cpu)
+			out.CPUPer1000RPS = per1000(in, c, arm, f.cpu)
 		default:
 			out.CrossChecks = append(out.CrossChecks, v1alpha1.CrossCheck{
 				Source: sources[s.Source], CPU: milli(f.cpu), ComparedCPU: out.CPU, Memory: memory(v1alpha1.MemoryResident, f.memory)})
@@ -114,15 +114,15 @@ type figures struct {
 
 // figuresOf adds up, block by block, the CPU between the block's first and last reading and the time between them. A counter that went
 // back (the process restarted) makes that block count for nothing.
-func figuresOf(r *measure.Report, s *measure.Series, arm measure.Arm) (figures, bool) {
+func figuresOf(in Input, s *measure.Series, arm measure.Arm) (figures, bool) {
 	var f figures
 	var cpu, seconds, load, anonymous float64
 	readingsOf := byBlock(s)
-	for i, b := range r.Blocks {
-		if b.Arm != arm {
+	for i, b := range in.Report.Blocks {
+		if b.Arm != arm || in.excluded[i] {
 			continue
 		}
-		load += loadSeconds(r, b)
+		load += loadSeconds(in.Report, b)
 		readings := readingsOf[i]
 		for _, reading := range readings {
 			f.memory = append(f.memory, float64(reading.Resident))
@@ -141,16 +141,16 @@ func figuresOf(r *measure.Report, s *measure.Series, arm measure.Arm) (figures, 
 	return f, true
 }
 
-func per1000(r *measure.Report, c Component, arm measure.Arm, cpu float64) *resource.Quantity {
+func per1000(in Input, c Component, arm measure.Arm, cpu float64) *resource.Quantity {
 	if !slices.Contains(driven, c.Component) || arm == measure.Baseline && slices.Contains(sidecars, c.Component) {
 		return nil
 	}
 	var succeeded int64
 	var seconds float64
-	for _, b := range r.Blocks {
-		if b.Arm == arm {
+	for i, b := range in.Report.Blocks {
+		if b.Arm == arm && !in.excluded[i] {
 			succeeded += b.Succeeded
-			seconds += loadSeconds(r, b)
+			seconds += loadSeconds(in.Report, b)
 		}
 	}
 	rps := rate(succeeded, seconds)

@@ -200,6 +200,7 @@ func (t *Target) usage(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	pod.Node = usage.ReadNode(t.procRoot)
 	pod.Traced, pod.Sampled = t.traced.Load(), t.sampled.Load()
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(pod)

@@ -40,7 +40,7 @@ type process struct {
 	usage     measure.Usage
 }
 
-// ReadPod reads the processes that are visible below procRoot (empty: /proc) and sums them up by container; Traced and Sampled stay 0. With a
+// ReadPod reads the processes that are visible below procRoot (empty: /proc) and sums them up by container; Traced, Sampled and Node stay unset. With a
 // shared process namespace these are all processes of the pod, whatever image and user they have; without it, they are the
 // reader's own container, all of which is the app.
 //
