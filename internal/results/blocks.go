@@ -14,8 +14,6 @@ import (
 
 // Rules for single blocks, fixed beforehand (docs/measurement.md).
 const (
-	// minRate is the fraction of the declared rate that a block must achieve.
-	minRate = 0.99
 	// maxSkipped is the fraction of its requests that may never be sent.
 	maxSkipped = 0.001
 	// maxLag is how late the load tester may send one request in a hundred. A timer is up to 1 ms late on an idle machine, and a thread
@@ -135,18 +133,7 @@ func (r rules) broken(b block) []v1alpha1.Reason {
 		add(v1alpha1.ReasonRequestsSkipped, "%d of %d requests were not sent before the block's deadline (%.1f%%, allowed %.1f%%)",
 			b.Skipped, b.Planned, 100*skipped, 100*maxSkipped)
 	}
-	if short(b, r.in.Report.RPS*(1-share)) {
-		add(v1alpha1.ReasonRateShortfall, "it achieved %.1f of %.0f requests/s (at least %.0f%% is needed)",
-			rate(b.Steady, b.SteadyTime.Seconds()), r.in.Report.RPS, 100*minRate)
-	}
 	return out
-}
-
-// short tells whether a block has fallen behind the rate of answers that was due, errors left out, as they are judged by themselves. The
-// answers are counted between two moments; each connection may have one under way at either, which is no backlog.
-func short(b block, rps float64) bool {
-	due := rps * b.SteadyTime.Seconds()
-	return float64(b.Steady) < due-max((1-minRate)*due, float64(b.Connections))
 }
 
 func mostStolen(b block) (pod string, share float64) {
@@ -177,8 +164,7 @@ func invalidBlock(connections int32, b block, broken []v1alpha1.Reason) v1alpha1
 		Reason: broken[0].Reason, Message: strings.Join(messages, "; ")}
 }
 
-// tooFew tells whether the invalid blocks of a point leave too few pairs: fewer than two thirds, or no interval where there would have
-// been one. Its reason is the most frequent one.
+// tooFew tells whether the invalid blocks of a point leave too few pairs: fewer than two thirds. Its reason is the most frequent one.
 func tooFew(p point, faults map[int][]v1alpha1.Reason, invalid []v1alpha1.InvalidBlock) *v1alpha1.Reason {
 	measured, spoilt := map[int]bool{}, map[int]bool{}
 	for _, b := range p.inOrder() {
@@ -188,9 +174,6 @@ func tooFew(p point, faults map[int][]v1alpha1.Reason, invalid []v1alpha1.Invali
 		}
 	}
 	needed := len(measured) - len(measured)/3
-	if len(measured) >= stats.MinForInterval {
-		needed = max(needed, stats.MinForInterval)
-	}
 	left := len(measured) - len(spoilt)
 	if left >= needed {
 		return nil

@@ -10,11 +10,25 @@ import (
 
 // Rules of validity, fixed beforehand (docs/measurement.md).
 const (
+	// minRate is the fraction of the declared rate that each arm must achieve.
+	minRate = 0.99
 	// maxErrors is the fraction of the requests of a block, and of an arm, that may fail.
 	maxErrors = 0.01
 	// samplingSigmas is how many standard deviations of a binomial count the observed sampling may lie from the declared.
 	samplingSigmas = 6
 )
+
+// steady are the good answers over the steady parts of an arm's blocks, and those that were due then. Failed requests were answered in
+// time too, and are judged by themselves. The rate is judged over an arm and not over a block: a backlog that comes and goes, as where a
+// sidecar runs into its CPU limit, leaves one block with more answers than were due and another with fewer.
+func steady(blocks []block, rps float64) (answers, due float64) {
+	for _, b := range blocks {
+		_, _, failed := failures([]block{b})
+		answers += float64(b.Steady)
+		due += rps * b.SteadyTime.Seconds() * (1 - failed)
+	}
+	return answers, due
+}
 
 // invalid lists every declared condition that did not hold, apart from single blocks.
 func invalid(in Input, points []point) []v1alpha1.Reason {
@@ -24,12 +38,16 @@ func invalid(in Input, points []point) []v1alpha1.Reason {
 	}
 	for _, p := range points {
 		arms := []struct {
-			name   v1alpha1.Arm
-			blocks []block
-		}{{v1alpha1.ArmBaseline, p.allBaseline}, {v1alpha1.ArmDapr, p.allDapr}}
+			name            v1alpha1.Arm
+			blocks, counted []block
+		}{{v1alpha1.ArmBaseline, p.allBaseline, p.baseline}, {v1alpha1.ArmDapr, p.allDapr, p.dapr}}
 		for _, a := range arms {
 			if len(a.blocks) == 0 {
 				add(v1alpha1.ReasonRateShortfall, "%s at %d connections was not measured", a.name, p.connections)
+			}
+			if answers, due := steady(a.counted, in.Report.RPS); answers < minRate*due {
+				add(v1alpha1.ReasonRateShortfall, "%s at %d connections achieved %.1f%% of the %g requests/s (at least %.0f%% is needed)",
+					a.name, p.connections, 100*answers/due, in.Report.RPS, 100*minRate)
 			}
 			// Over all blocks: leaving out those with errors must not leave the errors out.
 			if failed, sent, share := failures(a.blocks); share > maxErrors && !errorsAreJudged(in, a.name) {
