@@ -60,6 +60,9 @@ func (b *bench) measureCost(ctx context.Context) ([]alternation, error) {
 		if i%2 == 1 {
 			slices.Reverse(steps)
 		}
+		if err := b.awaitQuiet(ctx); err != nil {
+			return nil, err
+		}
 		watched := watching()
 		for _, step := range steps {
 			if err := step(); err != nil {

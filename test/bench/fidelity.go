@@ -89,8 +89,31 @@ func (b *bench) measureFidelity(ctx context.Context) ([]compared, error) {
 	return all, nil
 }
 
-// drive lets one load tester meet one case, and works out the truth about it.
+// drive lets one load tester meet one case. A load that others have disturbed is driven again, and the least disturbed is taken: by
+// what else ran on the machine alone, whatever the figures are.
 func (b *bench) drive(ctx context.Context, role string, c benchCase, at point) (driven, error) {
+	var best driven
+	for attempt := range attempts {
+		if err := b.awaitQuiet(ctx); err != nil {
+			return best, err
+		}
+		got, err := b.driveOnce(ctx, role, c, at)
+		if err != nil {
+			return got, err
+		}
+		if attempt == 0 || got.disturbed.others < best.disturbed.others {
+			best = got
+		}
+		if best.disturbed.others <= b.mostOthers {
+			break
+		}
+		b.say("%s, %s at %g/s over %d connections: others used %.2f processors", role, c.name, at.rps, at.connections, got.disturbed.others)
+	}
+	return best, nil
+}
+
+// driveOnce drives one load, and works out the truth about it.
+func (b *bench) driveOnce(ctx context.Context, role string, c benchCase, at point) (driven, error) {
 	calls, duration := wholeLoad(at.rps, at.connections, b.duration)
 	var got driven
 	watched := watching()
@@ -111,11 +134,11 @@ func (b *bench) drive(ctx context.Context, role string, c benchCase, at point) (
 	if n := int64(seen.requests()); n != got.Succeeded || n < int64(calls*at.connections)*99/100 {
 		return got, fmt.Errorf("%s: %d of %d requests, the server has seen %d", role, got.Succeeded, calls*at.connections, n)
 	}
-	load := plannedLoad{start: got.Start, rps: at.rps, connections: at.connections, calls: calls}
+	load := plannedLoad{start: got.Start, rps: at.rps, connections: at.connections, calls: calls, transit: b.transit}
 	if got.responses, err = load.responses(seen); err != nil {
 		return got, fmt.Errorf("%s: %w", role, err)
 	}
-	got.services, got.unstamped = seen.services(), seen.Unstamped
+	got.services, got.unstamped = seen.services(b.transit), seen.Unstamped
 	return got, nil
 }
 

@@ -26,9 +26,15 @@ type bench struct {
 	seed         uint64
 	points       []point
 	only         string
+	// mostOthers is how many processors other processes may use before a load is driven again, and waiting what is left of the time
+	// to wait for them.
+	mostOthers float64
+	waiting    time.Duration
 
 	began     time.Time
 	serverPID int
+	// transit is the loopback's own, in nanoseconds.
+	transit int64
 }
 
 func main() {
@@ -44,6 +50,8 @@ func main() {
 	flag.Uint64Var(&b.seed, "seed", 1, "of the delays")
 	flag.BoolVar(&every, "full", false, "check every rate with every number of connections; takes half as long again")
 	flag.StringVar(&b.only, "only", "", "fidelity or cost: leave out the other")
+	flag.Float64Var(&b.mostOthers, "others", 0.5, "processors that other processes may use; a load is driven again, up to twice, when they used more")
+	flag.DurationVar(&b.waiting, "wait", 0, "in all, for other processes to be quiet before a load")
 	flag.Parse()
 	b.points = crossPoints
 	if every {
@@ -95,6 +103,7 @@ func (b *bench) fidelity(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.transit = int64(lowestTransit(probes))
 	all, err := b.measureFidelity(ctx)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -25,6 +26,30 @@ func busyTicks() (busy, stolen int64, err error) {
 		return 0, 0, fmt.Errorf("reading /proc/stat: %w", err)
 	}
 	return user + nice + system + irq + softirq, stolen, nil
+}
+
+// attempts at a load that others disturb.
+const attempts = 3
+
+// lookTime is how long others are watched before a load.
+const lookTime = 2 * time.Second
+
+// awaitQuiet waits while others use more of the machine than they may, until all the waiting that is allowed is used up.
+func (b *bench) awaitQuiet(ctx context.Context) error {
+	for b.waiting > 0 {
+		watched := watching()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(lookTime):
+		}
+		b.waiting -= lookTime
+		seen, err := watched()
+		if err != nil || seen.others <= b.mostOthers {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 const tick = 10 * time.Millisecond

@@ -63,23 +63,24 @@ func costCSV(table []comparison) [][]string {
 }
 
 func printTransit(w io.Writer, all []transit) {
-	fmt.Fprintln(w, "\nOn top of the truth: what a client measures of a request beyond the server's own record of it, request by request, 1000/s over 1 connection.")
+	fmt.Fprintln(w, "\nTransit: what a client measures of a request beyond the server's own record of it, request by request, over 1 connection.")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "client\tp50 us\tp99 us\t")
+	fmt.Fprintln(t, "client\tp10 us\tp50 us\tp99 us\t")
 	for _, one := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\t\n", one.mode, fixed(micros(int64(one.p50)), 1), fixed(micros(int64(one.p99)), 1))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", one.mode, fixed(micros(int64(one.p10)), 1), fixed(micros(int64(one.p50)), 1), fixed(micros(int64(one.p99)), 1))
 	}
 	_ = t.Flush()
+	fmt.Fprintf(w, "The truth below has %s us of it, the spinning client's p10, for each request.\n", fixed(micros(int64(lowestTransit(all))), 1))
 }
 
 const legend = `
 Response times in microseconds. Each load is driven twice, by ours and by Fortio, against the same sequence of delays.
-  truth      by the server's record and the schedule: from when a request was due to when its answer left the server, in ours's load
+  truth      by the server's record and the schedule, in ours's load: from when a request was due to when its answer was back
   ours       perfrun's response time
   its truth  the same in the load that Fortio drove; Fortio's errors are relative to this
   default    Fortio's report with its default resolution of 1 ms
   best       Fortio's report with resolution %g s, the best of those tried over all rows
-  service    the truth of service time, from a request's arrival, in Fortio's load: what Fortio means to measure
+  service    the truth of service time, from the actual send, in Fortio's load: what Fortio means to measure
 `
 
 func printFidelity(w io.Writer, table []row, best float64) {

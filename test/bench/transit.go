@@ -32,8 +32,19 @@ type probeResult struct {
 
 // transit is what a client measures on top of what the server records.
 type transit struct {
-	mode     string
-	p50, p99 time.Duration
+	mode          string
+	p10, p50, p99 time.Duration
+}
+
+// lowestTransit is the loopback's own part of every request, there and back with the system calls: a tenth of the spinning probe's
+// requests take less. The median would hold some of what else runs on the machine, in our favour.
+func lowestTransit(all []transit) time.Duration {
+	for _, one := range all {
+		if one.mode == probeSpin {
+			return one.p10
+		}
+	}
+	return 0
 }
 
 // probeCalls at one a millisecond or so: three seconds for each probe.
@@ -56,9 +67,10 @@ func (b *bench) measureTransit(ctx context.Context) ([]transit, error) {
 		if err != nil {
 			return nil, err
 		}
+		p10, _ := quantile(differences, 0.10)
 		p50, _ := quantile(differences, 0.50)
 		p99, _ := quantile(differences, 0.99)
-		all = append(all, transit{mode, time.Duration(p50), time.Duration(p99)})
+		all = append(all, transit{mode, time.Duration(p10), time.Duration(p50), time.Duration(p99)})
 	}
 	return all, nil
 }

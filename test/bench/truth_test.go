@@ -21,6 +21,8 @@ func TestResponses(t *testing.T) {
 	// Two connections at 100/s: one request each 20 ms on each, stretched to 40 ms for 2 calls and to 30 ms for 3.
 	two := plannedLoad{start: 1000 * ms, rps: 100, connections: 2, calls: 2}
 	one := plannedLoad{start: 0, rps: 100, connections: 1, calls: 3}
+	far := one
+	far.transit = ms / 2
 	tests := map[string]struct {
 		load plannedLoad
 		h    history
@@ -47,6 +49,11 @@ func TestResponses(t *testing.T) {
 		"waiting, and the client slow after it": {
 			one, history{Connections: [][]record{{at(0, 20*ms), at(26*ms, 2*ms), at(30*ms, ms)}}},
 			[]int64{ms, 7 * ms, 20 * ms},
+		},
+		// Each is later by the way there and back, the second by that of the first too.
+		"the loopback counts": {
+			far, history{Connections: [][]record{{at(0, 20*ms), at(20*ms, 2*ms), at(30*ms, ms)}}},
+			[]int64{ms + ms/2, 8 * ms, 20*ms + ms/2},
 		},
 		"what the server adds counts": {
 			one, history{Connections: [][]record{{{0, 21 * ms, 20 * ms}, at(21*ms, 2*ms), at(30*ms, ms)}}},
