@@ -39,14 +39,14 @@ func drive(ctx context.Context, plan *measure.Plan, b measure.Block, conns []*co
 	go func() { ended <- runner.Run().StartTime }()
 	select {
 	case start := <-ended:
-		return fold(b, sched, start.Sub(rec.base), rec)
+		return fold(plan, b, sched, start.Sub(rec.base), rec)
 	case <-ctx.Done():
 	}
 	conns[0].stop.Store(true)
 	aborter.Abort(false)
 	select {
 	case start := <-ended:
-		return fold(b, sched, start.Sub(rec.base), rec)
+		return fold(plan, b, sched, start.Sub(rec.base), rec)
 	case <-time.After(hangTime(plan)):
 		return measure.BlockReport{}, hanging(plan.URLs[b.Arm])
 	}
@@ -63,7 +63,7 @@ type totals struct {
 }
 
 // fold turns the samples into a report. started is when the runner's schedule began, from the recorders' base.
-func fold(b measure.Block, sched schedule, started time.Duration, rec *recorders) (measure.BlockReport, error) {
+func fold(plan *measure.Plan, b measure.Block, sched schedule, started time.Duration, rec *recorders) (measure.BlockReport, error) {
 	length := sched.length()
 	sum := totals{response: stats.NewHistogram(), service: stats.NewHistogram(), lag: stats.NewHistogram(), end: started,
 		steadyFrom: started + time.Duration(measure.SteadyFrom*float64(length)), steadyUntil: started + length}
@@ -78,13 +78,14 @@ func fold(b measure.Block, sched schedule, started time.Duration, rec *recorders
 	report.Succeeded = sum.service.Count()
 	report.Skipped = report.Planned - sum.sent
 	report.Steady, report.SteadyTime = sum.steady, sum.steadyUntil-sum.steadyFrom
-	for into, h := range map[*[]byte]*stats.Histogram{&report.Response: sum.response, &report.Service: sum.service, &report.Lag: sum.lag} {
+	for into, h := range map[*measure.EncodedHistogram]*stats.Histogram{&report.Response: sum.response, &report.Service: sum.service, &report.Lag: sum.lag} {
 		encoded, err := h.Encode()
 		if err != nil {
 			return report, fmt.Errorf("recording block: %w", err)
 		}
 		*into = encoded
 	}
+	report.Timelines = timelines(b, timelineSteps(plan), sched, rec.conns)
 	return report, nil
 }
 
@@ -97,18 +98,19 @@ func fold(b measure.Block, sched schedule, started time.Duration, rec *recorders
 // before has ended, whichever is later, with the one before having begun by the same rule. This is what a client would have
 // seen that never oversleeps. By how much ours does is in lag, which tells whether the figures are to be trusted.
 func (t *totals) add(samples []sample, due func(i int) time.Duration) {
-	var free, actuallyFree time.Duration
+	var q queue
+	var actuallyFree time.Duration
 	for i, s := range samples {
 		dueAt := due(i)
 		start, took := time.Duration(s.start), time.Duration(s.took)
 		ok := took > 0
 		took = max(took, -took)
 		t.lag.Record(start - max(dueAt, actuallyFree))
-		free = max(dueAt, free) + took
+		response := q.response(dueAt, took)
 		actuallyFree = start + took
 		if ok {
 			t.service.Record(took)
-			t.response.Record(free - dueAt)
+			t.response.Record(response)
 			if actuallyFree > t.steadyFrom && actuallyFree <= t.steadyUntil {
 				t.steady++
 			}
@@ -116,4 +118,13 @@ func (t *totals) add(samples []sample, due func(i int) time.Duration) {
 		t.end = max(t.end, actuallyFree)
 	}
 	t.sent += int64(len(samples))
+}
+
+// queue is a connection as the server of Lindley's recursion: when it would be free.
+type queue struct{ free time.Duration }
+
+// response is the response time of the connection's next request.
+func (q *queue) response(due, took time.Duration) time.Duration {
+	q.free = max(due, q.free) + took
+	return q.free - due
 }

@@ -15,8 +15,8 @@ const (
 	// sampleBytes is what a request is kept in until its block has ended.
 	sampleBytes = 16
 
-	// histogramBytes are three histograms.
-	histogramBytes = 3 * 160 << 10
+	// histogramBytes are the block's three histograms and one for each step of its timelines.
+	histogramBytes = int64(3+len(measure.TimelineSteps)) * 160 << 10
 
 	// maxBlockBytes bounds the memory of a block: 32 million requests, 9 hours at 1000 per second.
 	maxBlockBytes = 512 << 20
@@ -59,7 +59,7 @@ func RunPlan(ctx context.Context, plan *measure.Plan, env Environment) (*measure
 	}
 	seen.CPUs = runtime.NumCPU()
 	r := &run{plan: plan, env: env, counters: newCounters(plan, env.ProcRoot), report: &measure.Report{
-		Version: measure.Version, Run: plan.Run, Attempt: plan.Attempt, RPS: plan.RPS, Observed: seen, Blocks: []measure.BlockReport{},
+		Version: measure.Version, Run: plan.Run, Attempt: plan.Attempt, RPS: plan.RPS, URLs: plan.URLs, Observed: seen, Blocks: []measure.BlockReport{},
 	}}
 	for i, b := range plan.Blocks {
 		if err := r.block(ctx, i, b); err != nil {

@@ -26,7 +26,7 @@ func TestValidate(t *testing.T) {
 		says   string
 	}{
 		"valid":                {func(*Plan) {}, ""},
-		"another version":      {func(p *Plan) { p.Version = Version + 1 }, "version 3"},
+		"another version":      {func(p *Plan) { p.Version = Version + 1 }, "version 4"},
 		"no attempt":           {func(p *Plan) { p.Attempt = "" }, "attempt"},
 		"rps zero":             {func(p *Plan) { p.RPS = 0 }, "rps 0"},
 		"no timeout":           {func(p *Plan) { p.RequestTimeout = 0 }, "requestTimeout"},

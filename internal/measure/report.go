@@ -53,12 +53,15 @@ type Progress struct {
 
 // Report is all that an attempt has recorded.
 type Report struct {
-	Version  int           `json:"version"`
-	Run      string        `json:"run"`
-	Attempt  string        `json:"attempt"`
-	RPS      float64       `json:"rps"`
-	Observed Observed      `json:"observed"`
-	Blocks   []BlockReport `json:"blocks"`
+	Version int    `json:"version"`
+	Run     string `json:"run"`
+	Attempt string `json:"attempt"`
+	// RPS is the rate of requests per second within each block.
+	RPS float64 `json:"rps"`
+	// URLs that the arms' requests went to.
+	URLs     map[Arm]string `json:"urls,omitempty"`
+	Observed Observed       `json:"observed"`
+	Blocks   []BlockReport  `json:"blocks"`
 	// Usage holds one series for each component, pod and source.
 	Usage []Series `json:"usage"`
 	// Windows are metrics-server's figures that the operator posted while the attempt ran.
@@ -103,13 +106,46 @@ type BlockReport struct {
 	SteadyTime time.Duration `json:"steadyTime"`
 	// Response and Service are HDR histograms (V2 encoding, compressed) of the successful requests, in microseconds:
 	// from the due time, and from the actual send. What the load tester itself was late is in neither: it is in Lag.
-	Response []byte `json:"response"`
-	Service  []byte `json:"service"`
+	Response EncodedHistogram `json:"response"`
+	Service  EncodedHistogram `json:"service"`
 	// Lag is a histogram like those of all requests sent: how long after it was due, and its connection free, each was sent.
-	Lag []byte `json:"lag"`
+	Lag EncodedHistogram `json:"lag"`
 	// Steal is the share of its node's CPU time that the hypervisor gave to others during the block, by pod; pods whose node could
 	// not be read are missing.
 	Steal map[string]float64 `json:"steal,omitempty"`
+	// Timelines are how the block went, once for each step of TimelineSteps that the load tester had room for.
+	Timelines []Timeline `json:"timelines,omitempty"`
+}
+
+// EncodedHistogram is HdrHistogram's own text, which is base64 already: in JSON it is a string as it is, and not once more in base64.
+type EncodedHistogram []byte
+
+// MarshalText returns the text.
+func (h EncodedHistogram) MarshalText() ([]byte, error) { return h, nil }
+
+// UnmarshalText keeps the text; whether it is a histogram is found out when it is decoded.
+func (h *EncodedHistogram) UnmarshalText(text []byte) error {
+	*h = append((*h)[:0], text...)
+	return nil
+}
+
+// TimelineSteps are the lengths of a timeline's intervals, in seconds. Each is recorded by itself, since a percentile of a longer
+// interval cannot be made from those of shorter ones.
+var TimelineSteps = [...]int{1, 2, 5, 10, 30, 60}
+
+// Timeline is a block's requests by the interval in which they were due, in columns of one length. It is for a picture of how the
+// block went; the block's figures come from its histograms.
+type Timeline struct {
+	// Step is the length of an interval in seconds: interval i is from Step*i to Step*(i+1) after the block's Start. The requests that
+	// are due at the very end of the block, one on each connection, count in its last interval.
+	Step int `json:"step"`
+	// Requests that were due in each interval and were sent.
+	Requests []int64 `json:"requests"`
+	// Errors are those of them that failed; nil if none did in the whole block.
+	Errors []int64 `json:"errors,omitempty"`
+	// P50 and P99 of the response times of the others in microseconds, however few they are; -1 where there are none.
+	P50 []int64 `json:"p50"`
+	P99 []int64 `json:"p99"`
 }
 
 // Series is the usage of one component's pod by one source, readings in order of time.

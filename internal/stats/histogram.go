@@ -84,19 +84,38 @@ func (h *Histogram) Max() time.Duration {
 // Quantile is the smallest latency that at least the share q (0..1) of the latencies do not exceed, to the histogram's resolution
 // (upwards). ok only if there are at least 10 samples beyond it.
 func (h *Histogram) Quantile(q float64) (d time.Duration, ok bool) {
-	count := h.Count()
 	if math.IsNaN(q) || q < 0 || q > 1 {
 		return 0, false
 	}
-	// The share is rounded up to a whole sample, but 0.999*1000 is a hair above 999 in binary: a billionth is not a sample.
-	rank := int64(math.Ceil(q*float64(count) - 1e-9*float64(count)))
-	if count-rank < samplesBeyond {
+	rank := h.rank(q)
+	if h.Count()-rank < samplesBeyond {
 		return 0, false
 	}
+	return h.at(rank), true
+}
+
+// Glimpse is the quantile q (0..1) however few samples lie beyond it; 0 when there are none at all. It is for a picture of many short
+// intervals, in which the eye sees the scatter. A figure to be quoted is Quantile.
+func (h *Histogram) Glimpse(q float64) time.Duration {
+	if h.Count() == 0 {
+		return 0
+	}
+	return h.at(h.rank(q))
+}
+
+// rank of the sample that is the quantile q.
+func (h *Histogram) rank(q float64) int64 {
+	count := float64(h.Count())
+	// The share is rounded up to a whole sample, but 0.999*1000 is a hair above 999 in binary: a billionth is not a sample.
+	return int64(math.Ceil(q*count - 1e-9*count))
+}
+
+// at is the latency of the sample with this rank, counted from 1.
+func (h *Histogram) at(rank int64) time.Duration {
 	// The library rounds to the nearest rank, which leaves out more than the share now and then; asked for a whole rank, it has
 	// nothing to round.
-	share := 100 * float64(rank) / float64(count)
-	return time.Duration(min(h.hdr.ValueAtQuantile(share), highestMicros)) * time.Microsecond, true
+	share := 100 * float64(rank) / float64(h.Count())
+	return time.Duration(min(h.hdr.ValueAtQuantile(share), highestMicros)) * time.Microsecond
 }
 
 // Encode writes the histogram in HdrHistogram's V2 encoding, compressed, in base64, as all of HdrHistogram's tools read it.
