@@ -94,13 +94,16 @@ func (r *PerfRunReconciler) follow(ctx context.Context, o stage.Observation, sta
 	setMetricsServer(o.Run, status, err)
 }
 
-// collect turns the report into results and the verdict.
+// collect keeps the report as it is and turns it into results and the verdict.
 func (r *PerfRunReconciler) collect(ctx context.Context, o stage.Observation, d *stage.Decision, status *v1alpha1.PerfRunStatus) error {
 	report, err := r.tester(o.Run, o.LoadTester.Pod).Report(ctx, o.Run.Status.Attempt.ID)
 	if err != nil {
 		return fmt.Errorf("reading the report: %w", err)
 	}
 	if err := r.observeDapr(ctx, &o); err != nil {
+		return err
+	}
+	if err := r.keepRaw(ctx, o, report, status); err != nil {
 		return err
 	}
 	outcome, err := results.Build(resultsInput(o, report, *status))

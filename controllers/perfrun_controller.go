@@ -51,6 +51,7 @@ type PerfRunReconciler struct {
 // +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;create;delete
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups=dapr.io,resources=configurations,verbs=get;create;delete
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=dapr-sidecar-injector,verbs=get

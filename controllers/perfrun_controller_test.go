@@ -105,6 +105,7 @@ var _ = Describe("A PerfRun", func() {
 		missing := meta.FindStatusCondition(done.Status.Conditions, v1alpha1.ConditionMetricsServer)
 		Expect(missing).NotTo(BeNil())
 		Expect(missing.Message).To(ContainSubstring("install metrics-server"), "this API server has none")
+		expectRawData(ctx, done)
 
 		By("deleting what it created, and nothing else")
 		Eventually(func() []appsv1.Deployment {
@@ -114,6 +115,7 @@ var _ = Describe("A PerfRun", func() {
 			return left.Items
 		}).WithContext(ctx).Should(BeEmpty())
 		Expect(reload(ctx, run).Status.Phase).To(Equal(done.Status.Phase))
+		expectRawData(ctx, reload(ctx, run))
 	}, SpecTimeout(2*time.Minute))
 
 	It("is an Error when the load tester restarts, and its load is not sent again", func(ctx SpecContext) {

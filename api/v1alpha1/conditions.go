@@ -6,6 +6,8 @@ const (
 	ConditionSucceeded = "Succeeded"
 	// ConditionMetricsServer says whether metrics-server's figures could be put beside the exact ones. It does not affect the verdict.
 	ConditionMetricsServer = "MetricsServer"
+	// ConditionRawData says whether the whole report could be kept in a ConfigMap. It does not affect the verdict.
+	ConditionRawData = "RawData"
 )
 
 // Reasons of the condition Succeeded while it is Unknown.
@@ -100,6 +102,18 @@ const (
 	ReasonAvailable = "Available"
 	// ReasonMetricsServerMissing: the API metrics.k8s.io is not served.
 	ReasonMetricsServerMissing = "MetricsServerMissing"
+)
+
+// Reasons of the condition RawData. With ReasonNameTaken, too, it is False.
+const (
+	// ReasonKept: status.raw names the ConfigMap. True.
+	ReasonKept = "Kept"
+	// ReasonRetrying: the API server did not take the ConfigMap, but may soon. Unknown.
+	ReasonRetrying = "Retrying"
+	// ReasonNotWritten: the API server does not take the ConfigMap; the message holds its reason, such as a quota. False.
+	ReasonNotWritten = "NotWritten"
+	// ReasonTooLarge: the histograms of so many blocks do not fit into a ConfigMap. False.
+	ReasonTooLarge = "TooLarge"
 )
 
 // Finished tells whether the phase is a verdict.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -50,6 +51,8 @@ func measured() v1alpha1.PerfRunStatus {
 		InvalidBlocks: []v1alpha1.InvalidBlock{{Connections: 16, Pair: 2, Arm: v1alpha1.ArmDapr, Reason: v1alpha1.ReasonCPUStolen, Message: "2% stolen"}},
 		Warnings:      []v1alpha1.Reason{{Reason: v1alpha1.ReasonDrift, Message: "it drifted"}},
 		Summary:       &v1alpha1.Summary{SidecarCPU: "212m", SidecarMemory: "104Mi"},
+		Raw: &v1alpha1.RawData{ConfigMap: "invoke-raw", Digest: "sha256:" + strings.Repeat("0f", 32), Bytes: 65536,
+			SeriesStep: metav1.Duration{Duration: time.Second}},
 	}
 }
 

@@ -40,8 +40,9 @@ type PerfRunStatus struct {
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 
-	// conditions: Succeeded (the verdict; Unknown while the run goes on, its message then says what is awaited) and
-	// MetricsServer (whether metrics-server's figures could be put beside the exact ones).
+	// conditions: Succeeded (the verdict; Unknown while the run goes on, its message then says what is awaited),
+	// MetricsServer (whether metrics-server's figures could be put beside the exact ones) and RawData (whether the whole
+	// report could be kept, see raw).
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -116,6 +117,10 @@ type PerfRunStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Warnings []Reason `json:"warnings,omitempty"`
+
+	// raw is where the whole report is kept: histograms and series of every block. Absent where it could not be; the condition RawData then says why.
+	// +optional
+	Raw *RawData `json:"raw,omitempty"`
 }
 
 // Settings are the values in force for a run, defaults resolved.
@@ -524,4 +529,17 @@ type Reason struct {
 	Reason string `json:"reason"`
 	// message is a sentence with the figure.
 	Message string `json:"message"`
+}
+
+// RawData names a file in a ConfigMap of the PerfRun's namespace. `perfrun raw` reads it.
+type RawData struct {
+	// configMap is the ConfigMap's name. It belongs to the PerfRun, is kept by clean-up and deleted with the PerfRun.
+	ConfigMap string `json:"configMap"`
+	// digest of the file as it is stored: SHA-256 of the value of the ConfigMap's only key.
+	// +kubebuilder:validation:Pattern=`^sha256:[0-9a-f]{64}$`
+	Digest string `json:"digest"`
+	// bytes is the length of the file.
+	Bytes int64 `json:"bytes"`
+	// seriesStep is the length of the intervals of the series in the file: 1s, or longer where that was too much for a ConfigMap; 0s: there was no room for series.
+	SeriesStep metav1.Duration `json:"seriesStep"`
 }

@@ -31,6 +31,8 @@ type Names struct {
 	LoadTester, Target string
 	// Configuration names Dapr's Configuration.
 	Configuration string
+	// RawData names the ConfigMap with the whole report.
+	RawData string
 }
 
 // A Service's name is a DNS label of at most 63 characters, and Dapr makes a Service called APP-ID-dapr: 40 leaves room for both suffixes.
@@ -45,7 +47,7 @@ func NamesOf(run *v1alpha1.PerfRun) Names {
 		sum := sha256.Sum256([]byte(run.Namespace + "/" + run.Name))
 		base = "perfrun-" + hex.EncodeToString(sum[:])[:12]
 	}
-	return Names{LoadTester: base + "-loadtester", Target: base + "-target", Configuration: base + "-perfrun"}
+	return Names{LoadTester: base + "-loadtester", Target: base + "-target", Configuration: base + "-perfrun", RawData: base + "-raw"}
 }
 
 // Labels on an object of the run; role may be empty.

@@ -70,6 +70,17 @@ func ObjectsOf(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) O
 	}
 }
 
+// RawData is the ConfigMap that keeps a file of the run. It is none of its Objects: it is made when the measurement is over, is not
+// cleaned up, and goes with the PerfRun.
+func RawData(run *v1alpha1.PerfRun, key string, file []byte) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: meta(run, NamesOf(run).RawData, ""),
+		Immutable:  ptr.To(true),
+		BinaryData: map[string][]byte{key: file},
+	}
+}
+
 func sidecar(run *v1alpha1.PerfRun, settings v1alpha1.Settings, names Names, appID string, appPort int) dapr.Sidecar {
 	own := ptr.Deref(run.Spec.Sidecar, v1alpha1.SidecarSettings{})
 	return dapr.Sidecar{

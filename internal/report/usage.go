@@ -82,9 +82,10 @@ func (p *printer) notes(run *v1alpha1.PerfRun) {
 	for _, w := range run.Status.Warnings {
 		notes = append(notes, w.Message)
 	}
-	c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionMetricsServer)
-	if c != nil && c.Status != metav1.ConditionTrue {
-		notes = append(notes, c.Message)
+	for _, kind := range []string{v1alpha1.ConditionMetricsServer, v1alpha1.ConditionRawData} {
+		if c := meta.FindStatusCondition(run.Status.Conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
+			notes = append(notes, c.Message)
+		}
 	}
 	for i := range run.Status.Results {
 		notes = append(notes, withoutInterval(&run.Status.Results[i])...)
