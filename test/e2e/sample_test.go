@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -43,6 +44,7 @@ func sampleRun() {
 		expectUsage(run)
 		expectColumns(ctx, run)
 		cluster.expectNothingLeft(ctx, run.Namespace, time.Minute)
+		expectRawData(ctx, run)
 	}, SpecTimeout(8*time.Minute))
 }
 
@@ -61,11 +63,31 @@ func applySample(ctx context.Context, namespace string) *v1alpha1.PerfRun {
 // printedReport is what `perfrun report` prints.
 func printedReport(ctx context.Context, run *v1alpha1.PerfRun) string {
 	GinkgoHelper()
-	command := exec.CommandContext(ctx, "go", "run", ".", "report", run.Name, "--namespace", run.Namespace)
+	return perfrun(ctx, "report", run.Name, "--namespace", run.Namespace)
+}
+
+// perfrun runs the checkout's own command.
+func perfrun(ctx context.Context, args ...string) string {
+	GinkgoHelper()
+	command := exec.CommandContext(ctx, "go", append([]string{"run", "."}, args...)...)
 	command.Dir, command.Stderr = checkout, GinkgoWriter
 	printed, err := command.Output()
-	Expect(err).NotTo(HaveOccurred(), "running perfrun report")
+	Expect(err).NotTo(HaveOccurred(), "running perfrun %s", args[0])
 	return string(printed)
+}
+
+// expectRawData asks for the raw data after clean-up: they are whole, and say what the status says.
+func expectRawData(ctx context.Context, run *v1alpha1.PerfRun) {
+	GinkgoHelper()
+	Expect(run.Status.Raw).NotTo(BeNil())
+	Expect(run.Status.Raw.SeriesStep.Duration).To(Equal(time.Second))
+	printed := perfrun(ctx, "raw", run.Name, "--namespace", run.Namespace, "--percentile", "99")
+	for _, arm := range []*v1alpha1.ArmResult{run.Status.Results[0].Baseline, run.Status.Results[0].Dapr} {
+		Expect(printed).To(ContainSubstring(arm.Latency.P99.String()))
+	}
+	// A heading, and ten seconds of twelve blocks.
+	seconds := perfrun(ctx, "raw", run.Name, "--namespace", run.Namespace, "-o", "csv")
+	Expect(strings.Count(seconds, "\n")).To(Equal(1+120), seconds)
 }
 
 func expectLatency(run *v1alpha1.PerfRun) {
