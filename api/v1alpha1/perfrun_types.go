@@ -264,7 +264,8 @@ type SidecarSettings struct {
 
 // PodSettings configures one of the run's two pods.
 type PodSettings struct {
-	// resources of the main container. Unset: no requests and no limits, so that only the sidecars are held back.
+	// resources of the main container. Unset: no limits, so that only the sidecars are held back, and a request of CPU (500m for the
+	// load tester, 100m for the target), without which the sidecars would be served first on a busy node.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="[has(self.requests) ? self.requests : {}, has(self.limits) ? self.limits : {}].all(m, m.all(k, isQuantity(string(m[k])) && !quantity(string(m[k])).isLessThan(quantity('0'))))",message="resources.requests and resources.limits must be quantities, 0 or more, such as 500m or 256Mi"
 	// +kubebuilder:validation:XValidation:rule="!has(self.claims)",message="resources takes requests and limits only, no claims"

@@ -61,7 +61,7 @@ func podSpec(p pod) corev1.PodSpec {
 			ImagePullPolicy: corev1.PullIfNotPresent,
 			Args:            p.args,
 			Ports:           p.ports,
-			Resources:       ptr.Deref(p.settings.Resources, corev1.ResourceRequirements{}),
+			Resources:       *p.settings.Resources,
 			ReadinessProbe: &corev1.Probe{
 				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 					Path: measure.PathHealth, Port: intstr.FromInt32(p.probePort)}},

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -44,7 +45,7 @@ func ObjectsOf(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) O
 		Service:       service(run, names.Target),
 		Target: deployment(run, pod{
 			name: names.Target, role: RoleTarget, image: op.Image,
-			settings: ptr.Deref(run.Spec.Target, v1alpha1.PodSettings{}),
+			settings: podSettings(run.Spec.Target, targetCPU),
 			args: []string{"target",
 				fmt.Sprintf("--listen=:%d", measure.TargetPort),
 				fmt.Sprintf("--usage-listen=:%d", measure.TargetUsagePort)},
@@ -56,7 +57,7 @@ func ObjectsOf(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) O
 		}),
 		LoadTester: deployment(run, pod{
 			name: names.LoadTester, role: RoleLoadTester, image: op.Image,
-			settings: ptr.Deref(run.Spec.LoadTester, v1alpha1.PodSettings{}),
+			settings: podSettings(run.Spec.LoadTester, loadTesterCPU),
 			args: []string{"loadtester",
 				fmt.Sprintf("--listen=:%d", measure.LoadTesterPort),
 				"--run=" + string(run.UID),
@@ -79,6 +80,23 @@ func RawData(run *v1alpha1.PerfRun, key string, file []byte) *corev1.ConfigMap {
 		Immutable:  ptr.To(true),
 		BinaryData: map[string][]byte{key: file},
 	}
+}
+
+// CPU that the main containers request where nothing is said. A container without a request has next to no weight beside a sidecar that
+// has one, and gets the CPU last: the load tester would send late whenever the CPUs are busy, and be the bottleneck that it is to measure.
+// So it has five times its sidecar's weight, and the target as much as its own.
+var (
+	loadTesterCPU = resource.MustParse("500m")
+	targetCPU     = resource.MustParse("100m")
+)
+
+// podSettings are the user's, with the request of CPU for a main container whose resources are not set.
+func podSettings(own *v1alpha1.PodSettings, cpu resource.Quantity) v1alpha1.PodSettings {
+	out := ptr.Deref(own, v1alpha1.PodSettings{})
+	if out.Resources == nil {
+		out.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: cpu}}
+	}
+	return out
 }
 
 func sidecar(run *v1alpha1.PerfRun, settings v1alpha1.Settings, names Names, appID string, appPort int) dapr.Sidecar {
