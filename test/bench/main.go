@@ -103,7 +103,7 @@ func (b *bench) fidelity(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.transit = int64(lowestTransit(probes))
+	b.transit = int64(ownTransit(probes))
 	all, err := b.measureFidelity(ctx)
 	if err != nil {
 		return err

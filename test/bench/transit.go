@@ -9,7 +9,7 @@ import (
 
 // The probes, which tell what of a load tester's figures above the truth is the machine's and cannot be helped.
 const (
-	// probeSpin never sleeps: its transit is the loopback's own, with the system calls at both ends.
+	// probeSpin never sleeps, but may have to wait for a processor.
 	probeSpin = "spinning"
 	// probeBlock sleeps in read(2) as any program does: with the time that it takes to wake up.
 	probeBlock = "blocking"
@@ -36,12 +36,12 @@ type transit struct {
 	p10, p50, p99 time.Duration
 }
 
-// lowestTransit is the loopback's own part of every request, there and back with the system calls: a tenth of the spinning probe's
-// requests take less. The median would hold some of what else runs on the machine, in our favour.
-func lowestTransit(all []transit) time.Duration {
+// ownTransit is the loopback's own part of a request, there and back: what half of the requests take less than, from just before the
+// request is written until the kernel has the answer. No waking up is in it.
+func ownTransit(all []transit) time.Duration {
 	for _, one := range all {
-		if one.mode == probeSpin {
-			return one.p10
+		if one.mode == probeStamp {
+			return one.p50
 		}
 	}
 	return 0
@@ -56,6 +56,9 @@ var errProbe = errors.New("the server has not seen the probe's requests")
 func (b *bench) measureTransit(ctx context.Context) ([]transit, error) {
 	var all []transit
 	for _, mode := range []string{probeSpin, probeBlock, probeGo, probeStamp} {
+		if err := b.awaitQuiet(ctx); err != nil {
+			return nil, err
+		}
 		var result probeResult
 		seen, err := b.serving(ctx, serverJob{Case: "constant", Seed: b.seed, Calls: probeCalls, Record: true}, func(addr string) error {
 			return b.child(ctx, roleProbe, probeJob{Mode: mode, Addr: addr, Calls: probeCalls, Pause: time.Millisecond}, &result)

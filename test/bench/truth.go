@@ -130,7 +130,7 @@ func (p plannedLoad) offset(records []record) int64 {
 // A load tester is late, so the server's record is that of a load slightly different from the one that was meant. What the server
 // added of its own to each request (waking up, waiting for a processor) is in the record; so each request is moved to where it
 // should have begun, gets its delay, its stall if there is one then, and what the server really added to it. The way there and back
-// is the loopback's own (lowestTransit), as a client sees it that neither sleeps nor is ever kept from running.
+// is the loopback's own (ownTransit): the client is one that neither sleeps nor is ever kept from running.
 func (p plannedLoad) responses(h history) ([]int64, error) {
 	connections, err := p.assign(h.Connections)
 	if err != nil {
