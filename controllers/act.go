@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -39,7 +40,12 @@ func (r *PerfRunReconciler) act(ctx context.Context, o stage.Observation, d *sta
 // create makes the objects that are missing. They never change, so that there is nothing to apply; one that exists by now is looked at next time.
 func (r *PerfRunReconciler) create(ctx context.Context, o stage.Observation) error {
 	for _, object := range r.objects(&o) {
-		if err := r.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+		err := r.Create(ctx, object)
+		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			// The run goes with its namespace in a moment.
+			return nil
+		}
+		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("creating %s %s: %w", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
 		}
 	}

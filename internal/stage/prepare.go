@@ -66,7 +66,7 @@ func unready(o Observation, w Workload) *obstacle {
 	if w.Pod == nil {
 		for _, c := range deploymentConditions(w.Deployment) {
 			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
-				return &obstacle{v1alpha1.ReasonPodsRefused, "the API server refuses the pod: " + c.Message}
+				return &obstacle{v1alpha1.ReasonPodsRefused, "the API server refuses the pod: " + c.Message + securityAdvice(c.Message)}
 			}
 		}
 		return &obstacle{v1alpha1.ReasonPreparing, "waiting for the pods to be created"}
@@ -105,6 +105,14 @@ func notReady(pod *corev1.Pod) *obstacle {
 	}
 	return &obstacle{reason, fmt.Sprintf("waiting for pod %s to be ready (containers %s); see: kubectl -n %s logs %s --all-containers",
 		pod.Name, strings.Join(waiting, ", "), pod.Namespace, pod.Name)}
+}
+
+// securityAdvice names the way out where Pod Security refuses what Dapr's injector adds: by default it does not drop the sidecar's capabilities.
+func securityAdvice(message string) string {
+	if !strings.Contains(message, "violates PodSecurity") || !strings.Contains(message, dapr.SidecarContainer) {
+		return ""
+	}
+	return "; the container " + dapr.SidecarContainer + " is Dapr's: set dapr_sidecar_injector.sidecarDropALLCapabilities=true in Dapr's Helm chart, or measure in a namespace that does not enforce restricted"
 }
 
 func placementAdvice(o Observation) string {

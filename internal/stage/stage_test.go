@@ -89,6 +89,11 @@ func TestDecide(t *testing.T) {
 			o.Target.Pod = nil
 			o.Target.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota"}}
 		}), None, preparing, v1alpha1.ReasonPodsRefused, "exceeded quota"},
+		{"a sidecar refused by Pod Security", ready(preparing, func(o *Observation) {
+			o.Target.Pod = nil
+			o.Target.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue,
+				Message: `violates PodSecurity "restricted:latest": unrestricted capabilities (container "daprd" must set securityContext.capabilities.drop=["ALL"])`}}
+		}), None, preparing, v1alpha1.ReasonPodsRefused, "sidecarDropALLCapabilities=true"},
 		{"no second node", ready(preparing, func(o *Observation) {
 			o.LoadTester.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}
 		}), None, preparing, v1alpha1.ReasonUnschedulable, "two schedulable nodes"},
