@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/internal/measure"
@@ -165,6 +166,33 @@ var _ = Describe("A PerfRun", func() {
 		Expect(admin.Get(ctx, client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
 		Expect(foreign.Spec.Ports[0].Port).To(BeEquivalentTo(1234))
 	}, SpecTimeout(time.Minute))
+
+	It("says what to do on a cluster without Dapr, and ends at the deadline", func(ctx SpecContext) {
+		bare := &envtest.Environment{CRDDirectoryPaths: []string{"../config/crd/bases"}, ErrorIfCRDPathMissing: true}
+		withDapr, withDaprAdmin := config, admin
+		var err error
+		config, err = bare.Start()
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func() {
+			config, admin = withDapr, withDaprAdmin
+			Expect(bare.Stop()).To(Succeed())
+		})
+		admin, err = client.New(config, client.Options{Scheme: scheme})
+		Expect(err).NotTo(HaveOccurred())
+
+		run := newRun(ctx)
+		fresh := newManager(ctx, nil, false)
+		Eventually(func() metav1.Condition {
+			step(ctx, fresh, run)
+			return verdict(reload(ctx, run))
+		}).WithContext(ctx).Should(And(HaveField("Reason", v1alpha1.ReasonDaprNotInstalled), HaveField("Message", ContainSubstring("install Dapr"))))
+		late := fresh()
+		late.PrepareTimeout = time.Nanosecond
+		Eventually(func() metav1.Condition {
+			step(ctx, func() *PerfRunReconciler { return late }, run)
+			return verdict(reload(ctx, run))
+		}).WithContext(ctx).Should(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonDaprNotInstalled)))
+	}, SpecTimeout(2*time.Minute))
 
 	It("waits with a reason where Dapr's injector is missing, and goes on when it comes", func(ctx SpecContext) {
 		Expect(admin.Delete(ctx, webhook())).To(Succeed())
