@@ -30,6 +30,7 @@ func (s *PerfRunSpec) EffectiveSettings() Settings {
 		Duration:     ptr.Deref(s.Duration, metav1.Duration{Duration: DefaultDuration}),
 		Connections:  s.Connections,
 		Pairs:        ptr.Deref(s.Pairs, DefaultPairs),
+		Baseline:     ptr.Deref(s.Baseline, BaselineDirect),
 		MTLS:         ptr.Deref(s.MTLS, true),
 		Sampling:     ptr.Deref(s.Sampling, DefaultSampling),
 		Placement:    ptr.Deref(s.Placement, PlacementDifferentNode),

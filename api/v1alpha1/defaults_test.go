@@ -21,6 +21,7 @@ func published(change func(*v1alpha1.Settings)) v1alpha1.Settings {
 		Warmup:       metav1.Duration{Duration: 10 * time.Second},
 		Connections:  []int32{16},
 		Pairs:        6,
+		Baseline:     v1alpha1.BaselineDirect,
 		MTLS:         true,
 		Sampling:     "0.1",
 		Placement:    v1alpha1.PlacementDifferentNode,
@@ -50,12 +51,14 @@ func TestEffectiveSettings(t *testing.T) {
 			spec: v1alpha1.PerfRunSpec{
 				RPS: ptr.To[int32](500), Payload: &v1alpha1.Payload{Size: quantity("1Mi")}, Duration: seconds(90), Warmup: seconds(20),
 				Connections: []int32{2, 4}, Pairs: ptr.To[int32](8), MTLS: ptr.To(false), Sampling: ptr.To("1"),
+				Baseline:  ptr.To(v1alpha1.BaselineNone),
 				Placement: ptr.To(v1alpha1.PlacementAny),
 				Sidecar:   &v1alpha1.SidecarSettings{CPU: quantity("2"), Memory: quantity("256Mi")},
 			},
 			want: v1alpha1.Settings{
 				RPS: 500, PayloadBytes: 1 << 20, Duration: *seconds(90), Warmup: *seconds(20),
 				Connections: []int32{2, 4}, Pairs: 8, MTLS: false, Sampling: "1",
+				Baseline:   v1alpha1.BaselineNone,
 				Placement:  v1alpha1.PlacementAny,
 				SidecarCPU: resource.MustParse("2"), SidecarMemory: resource.MustParse("256Mi"),
 			},

@@ -32,6 +32,19 @@ const (
 	PlacementAny Placement = "Any"
 )
 
+// BaselineKind says what the path through Dapr is compared with.
+//
+// +kubebuilder:validation:Enum=Direct;None
+type BaselineKind string
+
+// The baselines.
+const (
+	// BaselineDirect sends the same requests straight to the target's Service. The default.
+	BaselineDirect BaselineKind = "Direct"
+	// BaselineNone measures the path through Dapr alone: nothing is known of what Dapr adds.
+	BaselineNone BaselineKind = "None"
+)
+
 // Cleanup says when the objects that a run created are deleted after it has finished.
 //
 // +kubebuilder:validation:Enum=Always;OnSuccess;Never
@@ -59,6 +72,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.warmup) ? has(oldSelf.warmup) && self.warmup == oldSelf.warmup : !has(oldSelf.warmup)",fieldPath=".warmup",message="warmup cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.connections) ? has(oldSelf.connections) && self.connections == oldSelf.connections : !has(oldSelf.connections)",fieldPath=".connections",message="connections cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.pairs) ? has(oldSelf.pairs) && self.pairs == oldSelf.pairs : !has(oldSelf.pairs)",fieldPath=".pairs",message="pairs cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.baseline) ? has(oldSelf.baseline) && self.baseline == oldSelf.baseline : !has(oldSelf.baseline)",fieldPath=".baseline",message="baseline cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.mTLS) ? has(oldSelf.mTLS) && self.mTLS == oldSelf.mTLS : !has(oldSelf.mTLS)",fieldPath=".mTLS",message="mTLS cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.sampling) ? has(oldSelf.sampling) && self.sampling == oldSelf.sampling : !has(oldSelf.sampling)",fieldPath=".sampling",message="sampling cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.placement) ? has(oldSelf.placement) && self.placement == oldSelf.placement : !has(oldSelf.placement)",fieldPath=".placement",message="placement cannot be changed once the PerfRun exists; create another PerfRun"
@@ -67,6 +81,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.target) ? has(oldSelf.target) && self.target == oldSelf.target : !has(oldSelf.target)",fieldPath=".target",message="target cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.thresholds) ? has(oldSelf.thresholds) && self.thresholds == oldSelf.thresholds : !has(oldSelf.thresholds)",fieldPath=".thresholds",message="thresholds cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="!has(self.thresholds) || !has(self.pairs) || self.pairs >= 6 || !(has(self.thresholds.added) || has(self.thresholds.latency) || has(self.thresholds.sidecarCPU))",fieldPath=".pairs",message="pairs must be at least 6 with thresholds on added, latency or sidecarCPU: they are judged on an interval, and with fewer pairs there is none"
+// +kubebuilder:validation:XValidation:rule="!has(self.baseline) || self.baseline != 'None' || !has(self.thresholds) || !has(self.thresholds.added)",fieldPath=".baseline",message="thresholds.added needs a baseline to compare with: leave baseline out, or limit thresholds.latency instead"
 // +kubebuilder:validation:XValidation:rule=`!has(self.warmup) || !self.warmup.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || (has(self.duration) ? !self.duration.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.warmup) <= duration(self.duration) : duration(self.warmup) <= duration('1m'))`,fieldPath=".warmup",message="warmup must not be longer than duration (default 1m)"
 // +kubebuilder:validation:XValidation:rule=`!has(self.duration) || !self.duration.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.duration).getSeconds() >= (has(self.pairs) ? self.pairs : 6)`,fieldPath=".duration",message="duration must be at least 1s for each of the pairs (default 6)"
 type PerfRunSpec struct {
@@ -115,6 +130,11 @@ type PerfRunSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=60
 	Pairs *int32 `json:"pairs,omitempty"`
+
+	// baseline says what the path through Dapr is compared with. Direct: the same requests straight to the target. None: nothing; each pair
+	// is then one block of the Dapr arm, and no added latency is known. Default Direct.
+	// +optional
+	Baseline *BaselineKind `json:"baseline,omitempty"`
 
 	// mTLS declares whether the two sidecars speak mutual TLS to each other. perfrun does not change the cluster's setting:
 	// it looks at the wire before the load, and ends the run with Error where it finds the other. Default true.

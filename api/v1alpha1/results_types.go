@@ -6,13 +6,13 @@ import "k8s.io/apimachinery/pkg/api/resource"
 type PointResult struct {
 	// connections is the number of client connections of this point.
 	Connections int32 `json:"connections"`
-	// baseline is the arm straight to the target, without Dapr.
+	// baseline is the arm straight to the target, without Dapr. Absent where spec.baseline is None.
 	// +optional
 	Baseline *ArmResult `json:"baseline,omitempty"`
 	// dapr is the arm through both sidecars.
 	// +optional
 	Dapr *ArmResult `json:"dapr,omitempty"`
-	// added is the latency that Dapr adds.
+	// added is what Dapr adds: latency, which takes a baseline, and CPU.
 	// +optional
 	Added *Added `json:"added,omitempty"`
 }

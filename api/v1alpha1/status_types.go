@@ -138,6 +138,8 @@ type Settings struct {
 	Connections []int32 `json:"connections"`
 	// pairs is the number of pairs of blocks at each point.
 	Pairs int32 `json:"pairs"`
+	// baseline is what the path through Dapr is compared with.
+	Baseline BaselineKind `json:"baseline"`
 	// mTLS is what is asked of the sidecars.
 	MTLS bool `json:"mTLS"`
 	// sampling is the traced fraction that the sidecars are configured with.

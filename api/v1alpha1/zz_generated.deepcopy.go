@@ -518,6 +518,11 @@ func (in *PerfRunSpec) DeepCopyInto(out *PerfRunSpec) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.Baseline != nil {
+		in, out := &in.Baseline, &out.Baseline
+		*out = new(BaselineKind)
+		**out = **in
+	}
 	if in.MTLS != nil {
 		in, out := &in.MTLS, &out.MTLS
 		*out = new(bool)

@@ -41,23 +41,25 @@ func Check(s v1alpha1.Settings) error {
 }
 
 // Blocks is the schedule: at each point a warm-up of each arm with the same load, then the pairs, the order of their arms alternating (ABBA),
-// so that drift within a run hits both arms alike.
+// so that drift within a run hits both arms alike. Without a baseline a pair is the Dapr arm's block alone.
 func Blocks(s v1alpha1.Settings) []measure.Block {
 	var blocks []measure.Block
+	arms := []measure.Arm{measure.Baseline, measure.Dapr}
+	if s.Baseline == v1alpha1.BaselineNone {
+		arms = arms[1:]
+	}
 	for point, connections := range s.Connections {
 		block := func(arm measure.Arm, pair int, d time.Duration, warmup bool) {
 			blocks = append(blocks, measure.Block{
 				Point: point, Connections: int(connections), Arm: arm, Pair: pair, Duration: d, Warmup: warmup})
 		}
-		block(measure.Baseline, -1, s.Warmup.Duration, true)
-		block(measure.Dapr, -1, s.Warmup.Duration, true)
+		for _, arm := range arms {
+			block(arm, -1, s.Warmup.Duration, true)
+		}
 		for pair := range int(s.Pairs) {
-			first, second := measure.Baseline, measure.Dapr
-			if pair%2 == 1 {
-				first, second = second, first
+			for i := range arms {
+				block(arms[(i+pair)%len(arms)], pair, blockDuration(s), false)
 			}
-			block(first, pair, blockDuration(s), false)
-			block(second, pair, blockDuration(s), false)
 		}
 	}
 	return blocks

@@ -114,6 +114,19 @@ func TestBlocksAlternateAndSplitTheDuration(t *testing.T) {
 	}
 }
 
+func TestWithoutBaselineOnlyTheDaprArmIsDriven(t *testing.T) {
+	s := run(func(s *v1alpha1.PerfRunSpec) { s.Baseline = ptr.To(v1alpha1.BaselineNone); s.Pairs = ptr.To[int32](3) }).Spec.EffectiveSettings()
+	blocks := Blocks(s)
+	if len(blocks) != 4 || !blocks[0].Warmup {
+		t.Errorf("%+v", blocks)
+	}
+	for _, b := range blocks {
+		if b.Arm != measure.Dapr {
+			t.Errorf("%+v", b)
+		}
+	}
+}
+
 func TestCheckNamesTheFieldsAndTheWayOut(t *testing.T) {
 	cases := []struct {
 		name   string

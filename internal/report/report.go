@@ -72,8 +72,12 @@ func (p *printer) conditions(run *v1alpha1.PerfRun) {
 	}
 	p.line("")
 	p.line("Conditions")
-	rows := []string{row("load", fmt.Sprintf("%d requests/s of %d bytes, %d pair(s) of blocks, %s per arm and point, %s warm-up",
-		s.RPS, s.PayloadBytes, s.Pairs, s.Duration.Duration, s.Warmup.Duration))}
+	blocks := "pair(s) of blocks"
+	if s.Baseline == v1alpha1.BaselineNone {
+		blocks = "block(s) without a baseline"
+	}
+	rows := []string{row("load", fmt.Sprintf("%d requests/s of %d bytes, %d %s, %s per arm and point, %s warm-up",
+		s.RPS, s.PayloadBytes, s.Pairs, blocks, s.Duration.Duration, s.Warmup.Duration))}
 	if e == nil {
 		p.table(rows)
 		return
@@ -97,8 +101,11 @@ func (p *printer) latency(r *v1alpha1.PointResult) {
 	p.line("")
 	p.line("Latency at %d connections (response time: from the moment a request was due)", r.Connections)
 	rows := []string{row("ARM", "P50", "P75", "P90", "P95", "P99", "P99.9", "MEAN", "MAX", "REQUESTS", "ERRORS", "RPS")}
-	rows = append(rows, armRow("Baseline", r.Baseline), armRow("Dapr", r.Dapr))
-	if a := r.Added; a != nil {
+	if r.Baseline != nil {
+		rows = append(rows, armRow("Baseline", r.Baseline))
+	}
+	rows = append(rows, armRow("Dapr", r.Dapr))
+	if a := r.Added; a != nil && (a.P50 != nil || a.P90 != nil || a.P99 != nil) {
 		rows = append(rows, row("Dapr adds", value(a.P50), "", value(a.P90), "", value(a.P99), "", "", "", "", "", ""))
 		if hasInterval(a.P50) || hasInterval(a.P90) || hasInterval(a.P99) {
 			rows = append(rows,

@@ -51,6 +51,20 @@ func TestIntervals(t *testing.T) {
 		"for each 1000 requests/s: 212m (95% from 200m to 220m, detectable 15m)")
 }
 
+func TestWithoutBaseline(t *testing.T) {
+	text := printed(t, v1alpha1.PerfRunStatus{
+		Settings: &v1alpha1.Settings{RPS: 500, PayloadBytes: 2, Pairs: 6, Baseline: v1alpha1.BaselineNone},
+		Results: []v1alpha1.PointResult{{Connections: 8, Dapr: &v1alpha1.ArmResult{Requests: 30000, AchievedRPS: "500.0"},
+			Added: &v1alpha1.Added{CPUPer1000RPS: &v1alpha1.AddedCPU{Value: resource.MustParse("212m"), Pairs: 6}}}},
+	})
+	shows(t, text, "500 requests/s of 2 bytes, 6 block(s) without a baseline", "Dapr - - - - - - - - 30000 0 500.0", "for each 1000 requests/s: 212m")
+	for _, absent := range []string{"Baseline", "Dapr adds"} {
+		if strings.Contains(text, absent) {
+			t.Errorf("%q is in:\n%s", absent, text)
+		}
+	}
+}
+
 func TestInvalidBlocksAndWarnings(t *testing.T) {
 	shows(t, printed(t, v1alpha1.PerfRunStatus{
 		InvalidBlocks: []v1alpha1.InvalidBlock{{Connections: 16, Pair: 3, Arm: v1alpha1.ArmDapr, Reason: v1alpha1.ReasonCPUStolen, Message: "2% stolen"}},

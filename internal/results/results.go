@@ -135,23 +135,47 @@ func bounded(reasons []v1alpha1.Reason) []v1alpha1.Reason {
 	return append(slices.Clone(reasons[:maxReasons-1]), last)
 }
 
-// headline is the answer in one sentence.
+// headline is the answer in one sentence: what Dapr adds, or without a baseline what the path through it takes.
 func headline(points []v1alpha1.PointResult) string {
 	parts := make([]string, 0, len(points))
 	for _, p := range points {
-		if p.Added == nil {
-			continue
+		if figures := addedFigures(p.Added); figures != "" {
+			parts = append(parts, fmt.Sprintf("at %d connections Dapr adds %s", p.Connections, figures))
+		} else if p.Baseline == nil && p.Dapr != nil {
+			parts = append(parts, fmt.Sprintf("at %d connections requests through Dapr take %s", p.Connections, latencyFigures(p.Dapr.Latency)))
 		}
-		var figures []string
-		for _, f := range []struct {
-			name  string
-			added *v1alpha1.AddedLatency
-		}{{"p50", p.Added.P50}, {"p90", p.Added.P90}, {"p99", p.Added.P99}} {
-			if f.added != nil {
-				figures = append(figures, f.name+" "+f.added.Value.String())
-			}
-		}
-		parts = append(parts, fmt.Sprintf("at %d connections Dapr adds %s", p.Connections, strings.Join(figures, ", ")))
 	}
 	return strings.Join(parts, "; ")
+}
+
+func addedFigures(added *v1alpha1.Added) string {
+	if added == nil {
+		return ""
+	}
+	var out []string
+	for _, f := range []struct {
+		name  string
+		added *v1alpha1.AddedLatency
+	}{{"p50", added.P50}, {"p90", added.P90}, {"p99", added.P99}} {
+		if f.added != nil {
+			out = append(out, f.name+" "+f.added.Value.String())
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+func latencyFigures(l *v1alpha1.LatencySummary) string {
+	if l == nil {
+		return "an unknown time: none was answered"
+	}
+	out := []string{"mean " + l.Mean.String()}
+	for _, f := range []struct {
+		name  string
+		value *v1alpha1.Latency
+	}{{"p50", l.P50}, {"p90", l.P90}, {"p99", l.P99}} {
+		if f.value != nil {
+			out = append(out, f.name+" "+f.value.String())
+		}
+	}
+	return strings.Join(out, ", ")
 }

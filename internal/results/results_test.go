@@ -123,6 +123,51 @@ func TestKnownAnswers(t *testing.T) {
 	}
 }
 
+func TestWithoutBaselineTheDaprArmStandsAlone(t *testing.T) {
+	in := synthetic(t)
+	in.Settings.Baseline = v1alpha1.BaselineNone
+	in.Report = withoutBaseline(in.Report)
+	out := build(t, in)
+	if out.Verdict != v1alpha1.PhaseSucceeded || !strings.HasPrefix(out.Message, "at 4 connections requests through Dapr take mean ") {
+		t.Fatalf("verdict %s %s: %s", out.Verdict, out.Reason, out.Message)
+	}
+	r := out.Results[0]
+	if r.Baseline != nil || r.Dapr.Requests != 6000 || r.Added != nil && r.Added.P50 != nil {
+		t.Errorf("%+v", r)
+	}
+	for _, u := range out.Usage {
+		if u.Arm != v1alpha1.ArmDapr {
+			t.Errorf("usage of an arm that was not measured: %+v", u)
+		}
+	}
+}
+
+// withoutBaseline leaves the Dapr arm's blocks, and their readings.
+func withoutBaseline(r *measure.Report) *measure.Report {
+	out := *r
+	out.Blocks = nil
+	index := map[int]int{}
+	for i, b := range r.Blocks {
+		if b.Arm == measure.Dapr {
+			index[i] = len(out.Blocks)
+			out.Blocks = append(out.Blocks, b)
+		}
+	}
+	out.Usage = nil
+	for _, s := range r.Usage {
+		var kept []measure.Reading
+		for _, reading := range s.Readings {
+			if i, ok := index[reading.Block]; ok {
+				reading.Block = i
+				kept = append(kept, reading)
+			}
+		}
+		s.Readings = kept
+		out.Usage = append(out.Usage, s)
+	}
+	return &out
+}
+
 func TestUsageCountsEachArmAlone(t *testing.T) {
 	usage := build(t, synthetic(t)).Usage
 	want := v1alpha1.Usage{

@@ -27,7 +27,11 @@ var sources = map[measure.Source]v1alpha1.Source{
 // usage has the Dapr arm's entries first, since they are what people came for.
 func usage(in Input) []v1alpha1.Usage {
 	var out []v1alpha1.Usage
-	for _, arm := range []measure.Arm{measure.Dapr, measure.Baseline} {
+	arms := []measure.Arm{measure.Dapr, measure.Baseline}
+	if in.Settings.Baseline == v1alpha1.BaselineNone {
+		arms = arms[:1]
+	}
+	for _, arm := range arms {
 		for _, c := range in.Components {
 			out = append(out, usageOf(in, c, arm))
 		}

@@ -41,6 +41,9 @@ func invalid(in Input, points []point) []v1alpha1.Reason {
 			name            v1alpha1.Arm
 			blocks, counted []block
 		}{{v1alpha1.ArmBaseline, p.allBaseline, p.baseline}, {v1alpha1.ArmDapr, p.allDapr, p.dapr}}
+		if in.Settings.Baseline == v1alpha1.BaselineNone {
+			arms = arms[1:]
+		}
 		for _, a := range arms {
 			if len(a.blocks) == 0 {
 				add(v1alpha1.ReasonRateShortfall, "%s at %d connections was not measured", a.name, p.connections)
