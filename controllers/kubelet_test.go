@@ -162,7 +162,10 @@ func (k *kubelet) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		proxy := k.proxy()
-		p.URLs = map[measure.Arm]string{measure.Baseline: proxy + measure.TargetPath, measure.Dapr: proxy + measure.TargetPath}
+		for arm, endpoint := range p.Endpoints {
+			endpoint.URL = proxy + measure.TargetPath
+			p.Endpoints[arm] = endpoint
+		}
 		if body, err = json.Marshal(p); err != nil {
 			return nil, err
 		}

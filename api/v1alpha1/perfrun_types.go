@@ -184,7 +184,7 @@ type Payload struct {
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isInteger() && quantity(string(self)).asInteger() >= 0 && quantity(string(self)).asInteger() <= 1048576",message="payload.size must be a number of bytes between 0 and 1Mi, such as 1Ki or 512"
 	Size *resource.Quantity `json:"size,omitempty"`
 
-	// body is the whole body, at most 16384 characters. {uuid} in it becomes a fresh UUID in each request.
+	// body is the whole body, at most 16384 characters.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16384
 	Body *string `json:"body,omitempty"`

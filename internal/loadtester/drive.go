@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"fortio.org/fortio/periodic"
+	"fortio.org/log"
 
 	"perfrun.dev/perfrun/internal/measure"
 	"perfrun.dev/perfrun/internal/stats"
@@ -17,39 +19,33 @@ func deadline(b measure.Block, requestTimeout time.Duration) time.Duration {
 	return b.Duration*3/2 + 2*requestTimeout
 }
 
+// quiet: Fortio logs how its runner goes. Our own log tells what matters of it.
+var quiet = sync.OnceFunc(func() { log.SetLogLevelQuiet(log.Critical) })
+
 // drive sends the block's load over the connections, which stay open, and returns when the last answer is there. It ends early when
 // ctx does, or at the block's deadline: what was not sent by then is skipped.
 func drive(ctx context.Context, plan *measure.Plan, b measure.Block, conns []*connection) (measure.BlockReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline(b, plan.RequestTimeout))
 	defer cancel()
 	sched := schedule{qps: plan.RPS, threads: len(conns), calls: plan.PerConnection(b)}
+	quiet()
 	// An aborter of our own also keeps Fortio from catching the process's signals.
 	aborter := periodic.NewAborter()
 	runner := periodic.NewPeriodicRunner(&periodic.RunnerOptions{
 		RunType: "perfrun", QPS: plan.RPS, NumThreads: len(conns), Exactly: sched.calls * int64(len(conns)), Duration: b.Duration,
 		Uniform: true, Stop: aborter, Out: io.Discard,
 	})
-	rec := &recorders{base: time.Now(), conns: conns}
-	opts := runner.Options()
-	opts.AccessLogger = rec
+	opts, base := runner.Options(), time.Now()
 	for i, c := range conns {
+		c.base = base
 		opts.Runners[i] = c
 	}
-	ended := make(chan time.Time, 1)
-	go func() { ended <- runner.Run().StartTime }()
-	select {
-	case start := <-ended:
-		return fold(plan, b, sched, start.Sub(rec.base), rec)
-	case <-ctx.Done():
-	}
-	conns[0].stop.Store(true)
-	aborter.Abort(false)
-	select {
-	case start := <-ended:
-		return fold(plan, b, sched, start.Sub(rec.base), rec)
-	case <-time.After(hangTime(plan)):
-		return measure.BlockReport{}, hanging(plan.URLs[b.Arm])
-	}
+	// A request has a timeout, so that the runner ends soon after it was told to.
+	defer context.AfterFunc(ctx, func() {
+		conns[0].stop.Store(true)
+		aborter.Abort(false)
+	})()
+	return fold(plan, b, sched, runner.Run().StartTime, conns)
 }
 
 // totals of a block.
@@ -62,19 +58,21 @@ type totals struct {
 	steadyFrom, steadyUntil time.Duration
 }
 
-// fold turns the samples into a report. started is when the runner's schedule began, from the recorders' base.
-func fold(plan *measure.Plan, b measure.Block, sched schedule, started time.Duration, rec *recorders) (measure.BlockReport, error) {
-	length := sched.length()
+// fold turns the samples into a report. start is when the runner's schedule began.
+func fold(plan *measure.Plan, b measure.Block, sched schedule, start time.Time, conns []*connection) (measure.BlockReport, error) {
+	length, base := sched.length(), conns[0].base
+	started := start.Sub(base)
 	sum := totals{response: stats.NewHistogram(), service: stats.NewHistogram(), lag: stats.NewHistogram(), end: started,
 		steadyFrom: started + time.Duration(measure.SteadyFrom*float64(length)), steadyUntil: started + length}
 	report := measure.BlockReport{Block: b, Planned: sched.calls * int64(sched.threads), Errors: map[int]int64{}}
-	for thread, c := range rec.conns {
+	for thread, c := range conns {
 		sum.add(c.samples, func(i int) time.Duration { return started + sched.due(thread, int64(i)) })
 		for code, n := range c.errors {
 			report.Errors[code] += n
 		}
+		report.Unstamped += c.unstamped
 	}
-	report.Start, report.End = rec.base.Add(started), rec.base.Add(sum.end)
+	report.Start, report.End = start, base.Add(sum.end)
 	report.Succeeded = sum.service.Count()
 	report.Skipped = report.Planned - sum.sent
 	report.Steady, report.SteadyTime = sum.steady, sum.steadyUntil-sum.steadyFrom
@@ -85,7 +83,7 @@ func fold(plan *measure.Plan, b measure.Block, sched schedule, started time.Dura
 		}
 		*into = encoded
 	}
-	report.Timelines = timelines(b, timelineSteps(plan), sched, rec.conns)
+	report.Timelines = timelines(b, timelineSteps(plan), sched, conns)
 	return report, nil
 }
 

@@ -2,7 +2,6 @@ package loadtester
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"fortio.org/fortio/fhttp"
 	"github.com/google/go-cmp/cmp"
 
 	"perfrun.dev/perfrun/internal/measure"
@@ -27,8 +25,8 @@ func planFor(url string, rps float64, connections int, d time.Duration) *measure
 	return &measure.Plan{
 		Version: measure.Version, Run: "run", Attempt: "attempt-1", Instance: "instance", RPS: rps, Body: []byte(strings.Repeat("x", 1024)),
 		ContentType: "text/plain", RequestTimeout: 3 * time.Second,
-		URLs:   map[measure.Arm]string{measure.Baseline: url, measure.Dapr: url},
-		Blocks: []measure.Block{{Connections: connections, Arm: measure.Baseline, Duration: d}},
+		Endpoints: map[measure.Arm]measure.Endpoint{measure.Baseline: {URL: url, Method: "POST"}, measure.Dapr: {URL: url, Method: "POST"}},
+		Blocks:    []measure.Block{{Connections: connections, Arm: measure.Baseline, Duration: d}},
 	}
 }
 
@@ -50,7 +48,7 @@ func driven(ctx context.Context, t *testing.T, plan *measure.Plan) (measure.Bloc
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { hangUp(conns) })
-	if err := prime(ctx, plan, plan.URLs[b.Arm], conns); err != nil {
+	if err := prime(ctx, plan, plan.Endpoints[b.Arm], conns); err != nil {
 		t.Fatal(err)
 	}
 	report, err := drive(ctx, plan, b, conns)
@@ -199,31 +197,6 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-func TestIsWhole(t *testing.T) {
-	tests := map[string]struct {
-		answer string
-		want   bool
-	}{
-		"length":            {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", true},
-		"folded":            {"HTTP/1.1 200 OK\r\ncontent-length:2\r\nDate: x\r\n\r\nok", true},
-		"no body":           {"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true},
-		"broken off":        {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok", false},
-		"more":              {"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nok", false},
-		"head broken off":   {"HTTP/1.1 200 OK\r\nContent-Le", false},
-		"length unreadable": {"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\nok", false},
-		"chunks":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", true},
-		"chunks broken off": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n", false},
-		"no content":        {"HTTP/1.1 204 No Content\r\nDate: x\r\n\r\n", true},
-		"length unknown":    {"HTTP/1.1 200 OK\r\nDate: x\r\n\r\nok", false},
-		"empty":             {"", false},
-	}
-	for name, tc := range tests {
-		if got := isWhole([]byte(tc.answer)); got != tc.want {
-			t.Errorf("%s: got %v", name, got)
-		}
-	}
-}
-
 func TestErrorsAreCountedByCode(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64
@@ -269,31 +242,6 @@ func TestDeadlineSkipsAndCounts(t *testing.T) {
 	}
 	if took := report.End.Sub(report.Start); took > 6*time.Second {
 		t.Errorf("the block took %s, its deadline is 1.9 s", took)
-	}
-}
-
-// stuck is a client whose requests never end once it is told so.
-type stuck struct {
-	fhttp.Fetcher
-	hang chan struct{}
-}
-
-func (s stuck) StreamFetch(context.Context) (code int, size int64, head uint) {
-	<-s.hang
-	return noAnswer, 0, 0
-}
-
-func TestWhatHangsIsGivenUp(t *testing.T) {
-	t.Parallel()
-	hang := make(chan struct{})
-	defer close(hang)
-	plan := planFor("http://127.0.0.1:1/echo", 100, 1, 100*ms)
-	plan.RequestTimeout = 50 * ms
-	conns := []*connection{{client: stuck{hang: hang}, errors: map[int]int64{}, stop: new(atomic.Bool)}}
-	_, err := drive(context.Background(), plan, plan.Blocks[0], conns)
-	var f *Failure
-	if !errors.As(err, &f) || f.Cause != measure.CauseInternal {
-		t.Errorf("got %v", err)
 	}
 }
 

@@ -26,7 +26,7 @@ const (
 func CheckMemory(plan *measure.Plan) error {
 	for i, b := range plan.Blocks {
 		n := int64(b.Connections)
-		if bytes := n*(plan.PerConnection(b)*sampleBytes+int64(bufferBytes(plan))) + histogramBytes; bytes > maxBlockBytes {
+		if bytes := n*(plan.PerConnection(b)*sampleBytes+readBytes) + histogramBytes; bytes > maxBlockBytes {
 			return fmt.Errorf("block %d: %d requests over %d connections take %d MiB to record, at most %d MiB are allowed: shorten the duration or use more pairs",
 				i, n*plan.PerConnection(b), n, bytes>>20, maxBlockBytes>>20)
 		}
@@ -59,7 +59,7 @@ func RunPlan(ctx context.Context, plan *measure.Plan, env Environment) (*measure
 	}
 	seen.CPUs = runtime.NumCPU()
 	r := &run{plan: plan, env: env, counters: newCounters(plan, env.ProcRoot), report: &measure.Report{
-		Version: measure.Version, Run: plan.Run, Attempt: plan.Attempt, RPS: plan.RPS, URLs: plan.URLs, Observed: seen, Blocks: []measure.BlockReport{},
+		Version: measure.Version, Run: plan.Run, Attempt: plan.Attempt, RPS: plan.RPS, URLs: plan.URLs(), Observed: seen, Blocks: []measure.BlockReport{},
 	}}
 	for i, b := range plan.Blocks {
 		if err := r.block(ctx, i, b); err != nil {
@@ -121,7 +121,7 @@ func (r *run) openOnce(ctx context.Context, b measure.Block, stop *atomic.Bool) 
 	if err != nil {
 		return nil, &Failure{Cause: measure.CausePath, Message: err.Error()}
 	}
-	if err := prime(ctx, r.plan, r.plan.URLs[b.Arm], conns); err != nil {
+	if err := prime(ctx, r.plan, r.plan.Endpoints[b.Arm], conns); err != nil {
 		hangUp(conns)
 		return nil, err
 	}
@@ -139,8 +139,8 @@ func (r *run) warmUp(ctx context.Context, i int, b measure.Block, conns []*conne
 		return err
 	}
 	if report.Succeeded == 0 {
-		url := r.plan.URLs[b.Arm]
-		return ask(ctx, r.plan, url).explain(r.plan, url, mostFrequent(report.Errors))
+		endpoint := r.plan.Endpoints[b.Arm]
+		return ask(ctx, r.plan, endpoint).explain(r.plan, endpoint.URL, mostFrequent(report.Errors))
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func wholePlan(t *testing.T) *measure.Plan {
 		app.Handler().ServeHTTP(w, r)
 	}))
 	plan := planFor(url, 100, 4, 500*ms)
-	plan.URLs[measure.Dapr] = traced
+	plan.Endpoints[measure.Dapr] = measure.Endpoint{URL: traced, Method: "POST"}
 	block := plan.Blocks[0]
 	with := func(arm measure.Arm, pair int, d time.Duration) measure.Block {
 		b := block
@@ -167,7 +167,13 @@ func TestPathFailures(t *testing.T) {
 			w.WriteHeader(http.StatusBadGateway)
 		}
 	}))
-	huge := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) }))
+	endless := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for {
+			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+				return
+			}
+		}
+	}))
 	tests := map[string]struct {
 		url    string
 		warmup time.Duration
@@ -176,11 +182,12 @@ func TestPathFailures(t *testing.T) {
 		"refusing":           {refusing, 0, []string{refusing, "500", "failed to resolve app id"}},
 		"closed":             {"http://127.0.0.1:1/echo", 0, []string{"127.0.0.1:1", "refused"}},
 		"fails in a warm-up": {dying, 300 * ms, []string{dying, "502"}},
-		"too long":           {huge, 0, []string{"longer than"}},
+		"never ends":         {endless, 0, []string{endless, "deadline exceeded"}},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			plan := planFor(tc.url, 100, 4, time.Second)
+			plan.RequestTimeout = 500 * ms
 			warmup := plan.Blocks[0]
 			warmup.Warmup, warmup.Duration = true, tc.warmup
 			plan.Blocks = append([]measure.Block{warmup}, plan.Blocks...)

@@ -6,13 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 )
 
 // Version of the contract. Operator and load tester come from one image, so the two differ only while an upgrade is under way;
 // a load tester refuses a plan of another version. 2: reports tell of steal and of the load tester's CPUs; without them the rules on
-// both would seem to be kept. 3: histograms are strings as HdrHistogram writes them, no longer in base64 once more.
-const Version = 3
+// both would seem to be kept. 3: histograms are strings as HdrHistogram writes them, no longer in base64 once more. 4: a plan has endpoints instead of URLs, and a
+// report tells how many answers came without the kernel's time.
+const Version = 4
 
 // Arm is one way to reach the target.
 type Arm string
@@ -38,14 +40,14 @@ type Plan struct {
 	Instance string `json:"instance"`
 	// RPS is the rate of requests per second within each block.
 	RPS float64 `json:"rps"`
-	// Body of every request. Sent as POST.
+	// Body of every request.
 	Body []byte `json:"body"`
 	// ContentType of the body.
 	ContentType string `json:"contentType"`
 	// RequestTimeout after which a request counts as failed with code -1.
 	RequestTimeout time.Duration `json:"requestTimeout"`
-	// URLs that the arms' requests go to.
-	URLs map[Arm]string `json:"urls"`
+	// Endpoints that the arms' requests go to.
+	Endpoints map[Arm]Endpoint `json:"endpoints"`
 	// Blocks in the order in which they run.
 	Blocks []Block `json:"blocks"`
 	// Counters that are read at both ends of each measured block.
@@ -56,6 +58,23 @@ type Plan struct {
 	MTLSProbe string `json:"mtlsProbe"`
 	// RequireMTLS is what the probe must find, or the attempt fails before any load.
 	RequireMTLS bool `json:"requireMTLS"`
+}
+
+// Endpoint is where requests go, and how.
+type Endpoint struct {
+	// URL, beginning with http://.
+	URL string `json:"url"`
+	// Method of HTTP, such as POST.
+	Method string `json:"method"`
+}
+
+// URLs of the arms' endpoints.
+func (p *Plan) URLs() map[Arm]string {
+	out := make(map[Arm]string, len(p.Endpoints))
+	for arm, e := range p.Endpoints {
+		out[arm] = e.URL
+	}
+	return out
 }
 
 // Block is one contiguous interval of load of one arm at one point.
@@ -143,12 +162,19 @@ func (p *Plan) Validate() error {
 		// Fortio lowers the number of connections silently when there are fewer than two requests for each.
 		check(b.Warmup || Requests(p.RPS, b.Duration) >= 2*int64(b.Connections),
 			"block %d: %d requests over %d connections: at least two for each connection are needed", i, Requests(p.RPS, b.Duration), b.Connections)
-		check(isHTTP(p.URLs[b.Arm]), "url of arm %s %q: must be http://host...", b.Arm, p.URLs[b.Arm])
+		endpoint := p.Endpoints[b.Arm]
+		check(isHTTP(endpoint.URL), "url of arm %s %q: must be http://host...", b.Arm, endpoint.URL)
+		check(isMethod(endpoint.Method), "method of arm %s %q: must be one of HTTP, such as POST", b.Arm, endpoint.Method)
 	}
 	for i, c := range p.Counters {
 		check(c.Source == SourceLocalProc || isHTTP(c.URL), "counter %d: url %q: must be http://host...", i, c.URL)
 	}
 	return errors.Join(errs...)
+}
+
+// isMethod is narrower than HTTP's own grammar: a method stands in the request as it is.
+func isMethod(s string) bool {
+	return s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
 func isHTTP(s string) bool {

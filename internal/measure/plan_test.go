@@ -10,7 +10,8 @@ func validPlan() Plan {
 	return Plan{
 		Version: Version, Run: "r", Attempt: "a", Instance: "i", RPS: 100, Body: []byte("{}"), ContentType: "application/json",
 		RequestTimeout: time.Second,
-		URLs:           map[Arm]string{Baseline: "http://target:8080/echo", Dapr: "http://127.0.0.1:3500/v1.0/invoke/t/method/echo"},
+		Endpoints: map[Arm]Endpoint{
+			Baseline: {URL: "http://target:8080/echo", Method: "POST"}, Dapr: {URL: "http://127.0.0.1:3500/v1.0/invoke/t/method/echo", Method: "PUT"}},
 		Blocks: []Block{
 			{Connections: 4, Arm: Baseline, Pair: -1, Warmup: true},
 			{Connections: 4, Arm: Baseline, Duration: time.Second},
@@ -26,7 +27,7 @@ func TestValidate(t *testing.T) {
 		says   string
 	}{
 		"valid":                {func(*Plan) {}, ""},
-		"another version":      {func(p *Plan) { p.Version = Version + 1 }, "version 4"},
+		"another version":      {func(p *Plan) { p.Version = Version + 1 }, "version 5"},
 		"no attempt":           {func(p *Plan) { p.Attempt = "" }, "attempt"},
 		"rps zero":             {func(p *Plan) { p.RPS = 0 }, "rps 0"},
 		"no timeout":           {func(p *Plan) { p.RequestTimeout = 0 }, "requestTimeout"},
@@ -35,7 +36,8 @@ func TestValidate(t *testing.T) {
 		"measured zero":        {func(p *Plan) { p.Blocks[1].Duration = 0 }, "duration 0s"},
 		"few requests":         {func(p *Plan) { p.Blocks[1].Connections = 51 }, "at least two"},
 		"arm":                  {func(p *Plan) { p.Blocks[1].Arm = "Other" }, "arm"},
-		"url":                  {func(p *Plan) { p.URLs[Dapr] = "localhost:3500" }, "url of arm Dapr"},
+		"url":                  {func(p *Plan) { p.Endpoints[Dapr] = Endpoint{URL: "localhost:3500", Method: "POST"} }, "url of arm Dapr"},
+		"method":               {func(p *Plan) { p.Endpoints[Dapr] = Endpoint{URL: "http://a", Method: "GET /x"} }, "method of arm Dapr"},
 		"counter without url":  {func(p *Plan) { p.Counters[0].URL = "" }, "counter 0"},
 		"body of over one MiB": {func(p *Plan) { p.Body = make([]byte, 1<<20+1) }, "body"},
 	}

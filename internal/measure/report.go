@@ -110,6 +110,9 @@ type BlockReport struct {
 	Service  EncodedHistogram `json:"service"`
 	// Lag is a histogram like those of all requests sent: how long after it was due, and its connection free, each was sent.
 	Lag EncodedHistogram `json:"lag"`
+	// Unstamped answers are those for which the kernel did not say when they arrived: they are timed by when the load tester read
+	// them, and so too long by as much as it waited for a processor.
+	Unstamped int64 `json:"unstamped,omitempty"`
 	// Steal is the share of its node's CPU time that the hypervisor gave to others during the block, by pod; pods whose node could
 	// not be read are missing.
 	Steal map[string]float64 `json:"steal,omitempty"`

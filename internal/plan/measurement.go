@@ -87,9 +87,9 @@ func Measurement(run *v1alpha1.PerfRun, s v1alpha1.Settings, attempt v1alpha1.At
 		Body:           body(run.Spec.Payload, s.PayloadBytes),
 		ContentType:    contentType(run.Spec.Payload),
 		RequestTimeout: requestTimeout,
-		URLs: map[measure.Arm]string{
-			measure.Baseline: fmt.Sprintf("http://%s.%s:%d%s", names.Target, run.Namespace, measure.TargetPort, measure.TargetPath),
-			measure.Dapr:     dapr.InvokeURL(names.Target, strings.TrimPrefix(measure.TargetPath, "/")),
+		Endpoints: map[measure.Arm]measure.Endpoint{
+			measure.Baseline: {Method: "POST", URL: fmt.Sprintf("http://%s.%s:%d%s", names.Target, run.Namespace, measure.TargetPort, measure.TargetPath)},
+			measure.Dapr:     {Method: "POST", URL: dapr.InvokeURL(names.Target, strings.TrimPrefix(measure.TargetPath, "/"))},
 		},
 		Blocks:             Blocks(s),
 		Counters:           counters(pods),

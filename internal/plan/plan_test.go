@@ -197,7 +197,7 @@ func TestMeasurementIsAPlanThatTheLoadTesterTakes(t *testing.T) {
 		measure.Baseline: "http://invoke-target.bench:8080/echo",
 		measure.Dapr:     "http://127.0.0.1:3500/v1.0/invoke/invoke-target/method/echo",
 	}
-	if diff := cmp.Diff(want, p.URLs); diff != "" {
+	if diff := cmp.Diff(want, p.URLs()); diff != "" {
 		t.Error(diff)
 	}
 	var urls []string

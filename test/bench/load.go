@@ -73,9 +73,9 @@ func runOurs(job loadJob) (loadResult, error) {
 	plan := &measure.Plan{
 		Version: measure.Version, Run: "bench", Attempt: "bench", Instance: "bench",
 		RPS: job.RPS, Body: make([]byte, answerBytes), ContentType: "text/plain", RequestTimeout: job.Timeout,
-		URLs:     map[measure.Arm]string{measure.Baseline: job.URL},
-		Blocks:   []measure.Block{{Connections: job.Connections, Arm: measure.Baseline, Duration: job.Duration}},
-		Counters: []measure.Counter{{Component: "loadTester", Pod: "bench", Source: measure.SourceLocalProc}},
+		Endpoints: map[measure.Arm]measure.Endpoint{measure.Baseline: {URL: job.URL, Method: "POST"}},
+		Blocks:    []measure.Block{{Connections: job.Connections, Arm: measure.Baseline, Duration: job.Duration}},
+		Counters:  []measure.Counter{{Component: "loadTester", Pod: "bench", Source: measure.SourceLocalProc}},
 	}
 	before := cpuTime()
 	report, err := loadtester.RunPlan(context.Background(), plan, loadtester.Environment{ProcRoot: proc})
