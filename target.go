@@ -1,8 +1,11 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
+	"perfrun.dev/perfrun/internal/measure"
 	"perfrun.dev/perfrun/internal/target"
 )
 
@@ -14,7 +17,8 @@ func targetCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return target.Serve(cmd.Context(), options) },
 	}
-	cmd.Flags().StringVar(&options.Addr, "listen", ":8080", "address of the application")
-	cmd.Flags().StringVar(&options.UsageAddr, "usage-listen", ":8081", "address that serves the pod's CPU and memory to the load tester")
+	cmd.Flags().StringVar(&options.Addr, "listen", fmt.Sprintf(":%d", measure.TargetPort), "address of the application")
+	cmd.Flags().StringVar(&options.TracesAddr, "traces-listen", fmt.Sprintf(":%d", measure.TargetTracesPort),
+		"address that tells the load tester how many requests arrived with a trace context, and how many sampled")
 	return cmd
 }

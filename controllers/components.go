@@ -90,15 +90,23 @@ func restartCounts(o stage.Observation) map[string]int32 {
 }
 
 func environment(o stage.Observation, kubernetes string) *v1alpha1.Environment {
-	sidecar := ""
-	if c := dapr.SidecarSpec(o.Target.Pod); c != nil {
-		sidecar = c.Image
-	}
 	return &v1alpha1.Environment{
 		Kubernetes: kubernetes,
 		Nodes:      &v1alpha1.Nodes{LoadTester: o.LoadTester.Pod.Spec.NodeName, Target: o.Target.Pod.Spec.NodeName},
-		Images:     &v1alpha1.Images{Perfrun: o.Target.Pod.Spec.Containers[0].Image, Sidecar: sidecar},
+		Images: &v1alpha1.Images{
+			Perfrun: imageOf(o.Target.Pod, plan.ContainerMeter), Target: imageOf(o.Target.Pod, plan.RoleTarget),
+			Sidecar: imageOf(o.Target.Pod, dapr.SidecarContainer)},
 	}
+}
+
+// imageOf one of a pod's containers; empty if it has none of this name.
+func imageOf(pod *corev1.Pod, container string) string {
+	for _, c := range slices.Concat(pod.Spec.Containers, pod.Spec.InitContainers) {
+		if c.Name == container {
+			return c.Image
+		}
+	}
+	return ""
 }
 
 // resultsInput is all that the results are made from.
@@ -114,6 +122,7 @@ func resultsInput(o stage.Observation, report *measure.Report, status v1alpha1.P
 	if status.Environment != nil && status.Environment.Nodes != nil {
 		in.Nodes = *status.Environment.Nodes
 	}
+	in.ForeignTarget = o.Run.Spec.Target.Foreign()
 	in.TargetReplaced = o.Target.Pod == nil || o.Target.Pod.Name != attempt.Target
 	for _, c := range status.Conditions {
 		if c.Type == v1alpha1.ConditionMetricsServer && c.Reason == v1alpha1.ReasonMetricsServerMissing {

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,7 @@ import (
 	"perfrun.dev/perfrun/internal/dapr"
 	"perfrun.dev/perfrun/internal/loadtester"
 	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/meter"
 	"perfrun.dev/perfrun/internal/plan"
 	"perfrun.dev/perfrun/internal/target"
 )
@@ -113,8 +115,11 @@ func (k *kubelet) startTester(ctx context.Context, args []string) {
 
 func (k *kubelet) startTarget(ctx context.Context) {
 	serve(ctx, func() error {
-		return target.Serve(ctx, target.Options{Addr: k.targetIP + ":8080", UsageAddr: k.targetIP + ":8081"})
-	}, k.targetIP+":8080")
+		return target.Serve(ctx, target.Options{Addr: address(k.targetIP, measure.TargetPort), TracesAddr: address(k.targetIP, measure.TargetTracesPort)})
+	}, address(k.targetIP, measure.TargetPort))
+	serve(ctx, func() error {
+		return meter.Serve(ctx, meter.Options{Addr: address(k.targetIP, measure.TargetUsagePort)})
+	}, address(k.targetIP, measure.TargetUsagePort))
 	// The target's sidecar: TLS on its internal port.
 	internal, err := net.Listen("tcp", k.targetIP+":50002")
 	Expect(err).NotTo(HaveOccurred())
@@ -124,6 +129,8 @@ func (k *kubelet) startTarget(ctx context.Context) {
 	sidecar.StartTLS()
 	context.AfterFunc(ctx, sidecar.Close)
 }
+
+func address(host string, port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }
 
 // serve runs a server until its context ends, and waits until it listens.
 func serve(ctx context.Context, run func() error, addr string) {

@@ -92,6 +92,8 @@ const (
 const (
 	// ReasonDrift: the median response time of an arm differs by more than 5% between thirds of the measurement.
 	ReasonDrift = "Drift"
+	// ReasonSamplingUnknown: the target is not perfrun's own application, so nobody counted how many requests arrived sampled.
+	ReasonSamplingUnknown = "SamplingUnknown"
 	// ReasonBlocksNotListed: more blocks are invalid than status.invalidBlocks holds.
 	ReasonBlocksNotListed = "BlocksNotListed"
 )

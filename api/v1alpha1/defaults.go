@@ -59,3 +59,6 @@ func (p *Payload) bytes() int64 {
 		return DefaultPayloadBytes
 	}
 }
+
+// Foreign tells whether the application under test is not perfrun's own. Nil settings name none.
+func (t *TargetSettings) Foreign() bool { return t != nil && t.Image != nil }

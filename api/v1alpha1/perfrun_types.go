@@ -159,9 +159,9 @@ type PerfRunSpec struct {
 	// +optional
 	LoadTester *PodSettings `json:"loadTester,omitempty"`
 
-	// target configures the pod that receives the load.
+	// target configures the pod that receives the load, and says what application it is.
 	// +optional
-	Target *PodSettings `json:"target,omitempty"`
+	Target *TargetSettings `json:"target,omitempty"`
 
 	// thresholds are limits that the results must keep at every point, or the verdict is Failed. Unset: nothing is judged.
 	// +optional
@@ -302,11 +302,50 @@ type PodSettings struct {
 	// +kubebuilder:validation:MaxItems=32
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	// imagePullSecrets name Secrets in the PerfRun's namespace for pulling perfrun's image.
+	// imagePullSecrets name Secrets in the PerfRun's namespace for pulling the pod's images.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
+}
+
+// TargetSettings configures the target's pod and says what application is under test: perfrun's own, or an image of the user's. That one
+// answers POST /echo with any 2xx; it runs as a numeric user other than root, with a read-only root file system and without capabilities.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.runAsUser)",fieldPath=".runAsUser",message="target.runAsUser needs target.image: perfrun's own application has its own"
+// +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.args)",fieldPath=".args",message="target.args needs target.image: perfrun's own application takes none"
+// +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.port)",fieldPath=".port",message="target.port needs target.image: perfrun's own application has its own"
+type TargetSettings struct {
+	PodSettings `json:",inline"`
+
+	// image of the application. Unset: perfrun's own, which answers each request with its body, and counts how many were sampled;
+	// with another image the sampling is not observed.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Image *string `json:"image,omitempty"`
+
+	// args of the image's entry point, at most 32. Unset: the image's own.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=1024
+	Args []string `json:"args,omitempty"`
+
+	// port that the image's application serves HTTP on, on all of the pod's addresses; from 1 to 65535, but for those that Dapr's sidecar
+	// and perfrun's meter have in the same pod. Default 8080.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	// +kubebuilder:validation:XValidation:rule="!(self in [3500, 3501, 7777, 9090, 18081, 50001, 50002])",message="target.port must not be 3500, 3501, 7777, 9090, 50001 or 50002, which Dapr's sidecar has in the same pod, nor 18081, which is perfrun's meter's"
+	Port *int32 `json:"port,omitempty"`
+
+	// runAsUser is the numeric user that the image's process runs as; from 1 to 2147483647. Unset: the image's own, which must then be
+	// numeric and not root, or the kubelet refuses to start it.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
+	RunAsUser *int64 `json:"runAsUser,omitempty"`
 }
 
 // PerfRun measures what Dapr costs on this cluster: the latency that its sidecars add to a path, and the CPU and memory

@@ -198,13 +198,14 @@ type Environment struct {
 	// mTLS: whether the target's sidecar was seen to speak TLS to other sidecars.
 	// +optional
 	MTLS *bool `json:"mTLS,omitempty"`
-	// sampling is the fraction of requests that arrived at the target marked as sampled, over the Dapr arm's blocks.
+	// sampling is the fraction of requests that arrived at the target marked as sampled, over the Dapr arm's blocks. Absent where it was
+	// not observed: only perfrun's own application counts them.
 	// +optional
 	Sampling string `json:"sampling,omitempty"`
 	// nodes that the two pods ran on.
 	// +optional
 	Nodes *Nodes `json:"nodes,omitempty"`
-	// images of the containers, as the kubelet resolved them.
+	// images of the containers.
 	// +optional
 	Images *Images `json:"images,omitempty"`
 }
@@ -219,8 +220,10 @@ type Nodes struct {
 
 // Images names what ran.
 type Images struct {
-	// perfrun is the image of load tester and target.
+	// perfrun is the image of the load tester and the target's meter.
 	Perfrun string `json:"perfrun"`
+	// target is the image of the application under test.
+	Target string `json:"target"`
 	// sidecar is the image of the Dapr sidecars.
 	Sidecar string `json:"sidecar"`
 }

@@ -11,6 +11,8 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+
+	"perfrun.dev/perfrun/internal/measure"
 )
 
 // perfRun is a PerfRun as a person writes it: the lines of spec are YAML; scenario is Invocation unless they say otherwise.
@@ -112,6 +114,8 @@ loadTester:
 target:
   tolerations: [{key: dedicated, operator: Equal, value: perf, effect: NoSchedule}]
   imagePullSecrets: [{name: pull}]`),
+		Entry("an image as target", "target: {image: example.com/app:1}"),
+		Entry("an image as target, in full", `target: {image: "example.com/app:1", args: [serve, ""], port: 5000, runAsUser: 1000, nodeSelector: {disk: ssd}}`),
 	)
 
 	DescribeTable("is refused with",
@@ -183,6 +187,14 @@ target:
 			"spec.loadTester.resources", "must be quantities"),
 		Entry("a limit below 0", "target: {resources: {limits: {memory: -1}}}", "spec.target.resources", "0 or more"),
 		Entry("resource claims", "target: {resources: {claims: [{name: gpu}]}}", "spec.target.resources", "requests and limits only"),
+		Entry("an empty target.image", `target: {image: ""}`, "spec.target.image", "at least 1 chars long"),
+		Entry("target.args without image", "target: {args: [serve]}", "spec.target.args", "target.args needs target.image"),
+		Entry("target.port without image", "target: {port: 5000}", "spec.target.port", "target.port needs target.image"),
+		Entry("target.runAsUser without image", "target: {runAsUser: 1000}", "spec.target.runAsUser", "target.runAsUser needs target.image"),
+		Entry("a target of root's", "target: {image: app, runAsUser: 0}", "spec.target.runAsUser", "greater than or equal to 1"),
+		Entry("a target.port of 0", "target: {image: app, port: 0}", "spec.target.port", "greater than or equal to 1"),
+		Entry("a target.port of the sidecar's", "target: {image: app, port: 3500}", "spec.target.port", "which Dapr's sidecar has in the same pod"),
+		Entry("a target.port of the meter's", fmt.Sprintf("target: {image: app, port: %d}", measure.TargetUsagePort), "spec.target.port", "which is perfrun's meter's"),
 		Entry("no threshold", "thresholds: {}", "spec.thresholds", "at least one of added, latency, errorRatio, sidecarCPU and sidecarMemory"),
 		Entry("no percentile of added", "thresholds: {added: {}}", "spec.thresholds.added", "at least one of p50, p90 and p99"),
 		Entry("a percentile that is not offered", "thresholds: {latency: {p95: 2ms}}", `unknown field "spec.thresholds.latency.p95"`),
@@ -244,6 +256,7 @@ target:
 		Entry(nil, "thresholds", "{errorRatio: '0.1'}", "{errorRatio: '0.1', sidecarCPU: 1}"),
 		Entry(nil, "loadTester", "{nodeSelector: {disk: ssd}}", "{nodeSelector: {disk: hdd}}"),
 		Entry(nil, "target", "{resources: {limits: {cpu: 1}}}", "{resources: {limits: {cpu: 2}}}"),
+		Entry(nil, "target", "{image: app}", "{image: app, port: 5000}"),
 	)
 
 	It("can change its clean-up at any time", func(ctx context.Context) {

@@ -21,7 +21,7 @@ const serverVariable = "PERFRUN_COST_SERVER"
 
 func TestMain(m *testing.M) {
 	if addr := os.Getenv(serverVariable); addr != "" {
-		_ = target.Serve(context.Background(), target.Options{Addr: addr, UsageAddr: "127.0.0.1:0"})
+		_ = target.Serve(context.Background(), target.Options{Addr: addr, TracesAddr: "127.0.0.1:0"})
 		return
 	}
 	os.Exit(m.Run())

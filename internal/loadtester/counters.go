@@ -23,8 +23,6 @@ type counters struct {
 type counter struct {
 	measure.Counter
 	own, sidecar *measure.Series
-	// traced and sampled are the target's counts at the last reading.
-	traced, sampled int64
 	// node at the last reading.
 	node *measure.NodeCPU
 }
@@ -75,7 +73,6 @@ func (c *counters) readOne(ctx context.Context, one *counter, block int) {
 	}
 	// The counters were looked at somewhere in between; the middle is wrong by at most half the time that it took.
 	at := before.Add(after.Sub(before) / 2)
-	one.traced, one.sampled = pod.Traced, pod.Sampled
 	one.node = pod.Node
 	one.own.Readings = append(one.own.Readings, reading(block, at, pod.App))
 	switch {
@@ -130,15 +127,6 @@ func (c *counters) sampling(ctx context.Context, block int) (stop func()) {
 		}
 	}()
 	return func() { cancel(); <-done }
-}
-
-// traces are the target's counts so far, over all its pods.
-func (c *counters) traces() (traced, sampled int64) {
-	for _, one := range c.list {
-		traced += one.traced
-		sampled += one.sampled
-	}
-	return traced, sampled
 }
 
 // nodes are the pods' nodes as they were last read.

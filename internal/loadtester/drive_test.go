@@ -37,7 +37,7 @@ func serving(t *testing.T, handler http.Handler) string {
 	return srv.URL + "/echo"
 }
 
-func echoServer(t *testing.T) string { return serving(t, target.New("").Handler()) }
+func echoServer(t *testing.T) string { return serving(t, target.New().Handler()) }
 
 // driven drives the plan's first block and keeps the connections for a look at their samples.
 func driven(ctx context.Context, t *testing.T, plan *measure.Plan) (measure.BlockReport, []*connection) {

@@ -148,7 +148,7 @@ func (r *run) warmUp(ctx context.Context, i int, b measure.Block, conns []*conne
 func (r *run) measured(ctx context.Context, i int, b measure.Block, conns []*connection) error {
 	index := len(r.report.Blocks)
 	r.counters.read(ctx, index, everything)
-	tracedBefore, sampledBefore := r.counters.traces()
+	tracesBefore, counted := r.traces(ctx, b)
 	nodesBefore := r.counters.nodes()
 	stopSampling := r.counters.sampling(ctx, index)
 	r.env.Loading(i)
@@ -159,14 +159,22 @@ func (r *run) measured(ctx context.Context, i int, b measure.Block, conns []*con
 	}
 	r.counters.read(ctx, index, everything)
 	report.Steal = steal(nodesBefore, r.counters.nodes())
-	if b.Arm == measure.Dapr {
-		traced, sampled := r.counters.traces()
-		// A target that was restarted in between counts from 0 again.
-		r.report.Observed.Traced += max(0, traced-tracedBefore)
-		r.report.Observed.Sampled += max(0, sampled-sampledBefore)
+	// A target that was restarted in between counts from 0 again.
+	if traces, ok := r.traces(ctx, b); ok && counted && traces.Traced >= tracesBefore.Traced {
+		r.report.Observed.Traced += traces.Traced - tracesBefore.Traced
+		r.report.Observed.Sampled += traces.Sampled - tracesBefore.Sampled
 	}
 	r.report.Blocks = append(r.report.Blocks, report)
 	return nil
+}
+
+// traces are what the target's application has counted so far; not ok where nobody counts, or outside the Dapr arm.
+func (r *run) traces(ctx context.Context, b measure.Block) (traces measure.Traces, ok bool) {
+	if r.plan.TracesURL == "" || b.Arm != measure.Dapr {
+		return traces, false
+	}
+	traces, err := r.counters.fetch.Traces(ctx, r.plan.TracesURL)
+	return traces, err == nil
 }
 
 func (r *run) load(ctx context.Context, b measure.Block, conns []*connection) (measure.BlockReport, error) {

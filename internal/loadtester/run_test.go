@@ -19,14 +19,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/meter"
 	"perfrun.dev/perfrun/internal/target"
 )
 
 // wholePlan has both arms, a warm-up of each and two pairs, over a target that serves its usage too.
 func wholePlan(t *testing.T) *measure.Plan {
 	t.Helper()
-	app := target.New("")
-	usageURL := strings.TrimSuffix(serving(t, app.UsageHandler()), "/echo") + measure.TargetUsagePath
+	app := target.New()
+	usageURL := strings.TrimSuffix(serving(t, meter.Handler("")), "/echo") + measure.TargetUsagePath
+	tracesURL := strings.TrimSuffix(serving(t, app.TracesHandler()), "/echo") + measure.TargetTracesPath
 	metrics := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "process_cpu_seconds_total 1.5\nprocess_resident_memory_bytes 1000\n")
 	}))
@@ -37,6 +39,7 @@ func wholePlan(t *testing.T) *measure.Plan {
 	}))
 	plan := planFor(url, 100, 4, 500*ms)
 	plan.Endpoints[measure.Dapr] = measure.Endpoint{URL: traced, Method: "POST"}
+	plan.TracesURL = tracesURL
 	block := plan.Blocks[0]
 	with := func(arm measure.Arm, pair int, d time.Duration) measure.Block {
 		b := block

@@ -69,7 +69,7 @@ func (s started) waitFor(t *testing.T, attempt string, states ...measure.State) 
 func counting(t *testing.T) (url string, requests *atomic.Int64) {
 	t.Helper()
 	requests = &atomic.Int64{}
-	app := target.New("").Handler()
+	app := target.New().Handler()
 	return serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
 		app.ServeHTTP(w, r)

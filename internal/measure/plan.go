@@ -13,7 +13,7 @@ import (
 // Version of the contract. Operator and load tester come from one image, so the two differ only while an upgrade is under way;
 // a load tester refuses a plan of another version. 2: reports tell of steal and of the load tester's CPUs; without them the rules on
 // both would seem to be kept. 3: histograms are strings as HdrHistogram writes them, no longer in base64 once more. 4: a plan has endpoints instead of URLs, and a
-// report tells how many answers came without the kernel's time.
+// report tells how many answers came without the kernel's time; what the target has traced is read from a place of its own.
 const Version = 4
 
 // Arm is one way to reach the target.
@@ -52,6 +52,8 @@ type Plan struct {
 	Blocks []Block `json:"blocks"`
 	// Counters that are read at both ends of each measured block.
 	Counters []Counter `json:"counters"`
+	// TracesURL answers with Traces, and is read at both ends of each measured block of the Dapr arm. Empty: nobody counts.
+	TracesURL string `json:"tracesURL,omitempty"`
 	// SidecarMetadataURL is the caller's sidecar's metadata, read once for its version.
 	SidecarMetadataURL string `json:"sidecarMetadataURL"`
 	// MTLSProbe is the host:port of the target's sidecar's internal server, which is asked for a TLS handshake before any load.
@@ -100,7 +102,7 @@ type Source string
 const (
 	// SourceLocalProc is /proc of the load tester's own pod.
 	SourceLocalProc Source = "localProc"
-	// SourceRemoteProc is /proc of another pod of the run, served by its target (target.UsagePath).
+	// SourceRemoteProc is /proc of another pod of the run, served by the meter in it (TargetUsagePath).
 	SourceRemoteProc Source = "remoteProc"
 	// SourcePrometheus is a process's own metrics in Prometheus text format.
 	SourcePrometheus Source = "prometheus"
@@ -166,6 +168,7 @@ func (p *Plan) Validate() error {
 		check(isHTTP(endpoint.URL), "url of arm %s %q: must be http://host...", b.Arm, endpoint.URL)
 		check(isMethod(endpoint.Method), "method of arm %s %q: must be one of HTTP, such as POST", b.Arm, endpoint.Method)
 	}
+	check(p.TracesURL == "" || isHTTP(p.TracesURL), "tracesURL %q: must be http://host...", p.TracesURL)
 	for i, c := range p.Counters {
 		check(c.Source == SourceLocalProc || isHTTP(c.URL), "counter %d: url %q: must be http://host...", i, c.URL)
 	}

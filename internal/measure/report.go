@@ -77,7 +77,7 @@ type Observed struct {
 	// CPUs that the load tester's process may run on, limits by quota aside.
 	CPUs int `json:"cpus"`
 	// Traced and Sampled count the requests that reached the target with a trace context, and those of them marked as sampled,
-	// over the measured blocks of the Dapr arm.
+	// over the measured blocks of the Dapr arm; 0 where nobody counts.
 	Traced  int64 `json:"traced"`
 	Sampled int64 `json:"sampled"`
 }

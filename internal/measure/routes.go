@@ -33,23 +33,31 @@ const LoadTesterPort = 8080
 const (
 	// TargetPort is the application: it answers every request with its own body.
 	TargetPort = 8080
-	// TargetUsagePort serves what the load tester reads, apart from the measured path.
-	TargetUsagePort = 8081
-	// TargetUsagePath answers with PodUsage: the processes of the target's pod.
-	TargetUsagePath = "/usage"
 	// TargetPath is the application's path; through Dapr it is the method.
 	TargetPath = "/echo"
+	// TargetUsagePort is the meter's, which serves what the pod's processes have used. Applications of others are in the same pod: the port is
+	// one that hardly any of them has.
+	TargetUsagePort = 18081
+	// TargetUsagePath answers with PodUsage: the processes of the target's pod.
+	TargetUsagePath = "/usage"
+	// TargetTracesPort is perfrun's own application's, apart from the measured path.
+	TargetTracesPort = 18082
+	// TargetTracesPath answers with Traces.
+	TargetTracesPath = "/traces"
 )
+
+// Traces are what the target's application has received: requests with a trace context, and those of them that were marked as sampled.
+type Traces struct {
+	Traced  int64 `json:"traced"`
+	Sampled int64 `json:"sampled"`
+}
 
 // PodUsage is what a pod's processes have used, as read from /proc in the pod, containers told apart by their cgroup.
 type PodUsage struct {
-	// App is the sum over all processes that are neither the sandbox's nor the Dapr sidecar's.
+	// App is the sum over all processes that are neither the sandbox's nor the Dapr sidecar's nor the meter's.
 	App Usage `json:"app"`
 	// Sidecar is the Dapr sidecar; nil if the pod has none.
 	Sidecar *Usage `json:"sidecar,omitempty"`
-	// Traced and Sampled count the requests with a trace context that the application has received, and those marked as sampled.
-	Traced  int64 `json:"traced"`
-	Sampled int64 `json:"sampled"`
 	// Node is the whole node that the pod runs on; nil if it could not be read.
 	Node *NodeCPU `json:"node,omitempty"`
 }

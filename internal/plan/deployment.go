@@ -14,13 +14,23 @@ import (
 
 // pod says in what the run's two Deployments differ.
 type pod struct {
-	name, role, image string
-	args              []string
-	ports             []corev1.ContainerPort
-	probePort         int32
-	sidecar           dapr.Sidecar
-	settings          v1alpha1.PodSettings
-	affinity          *corev1.Affinity
+	name, role string
+	// containers of ours, the main one first.
+	containers []container
+	sidecar    dapr.Sidecar
+	settings   v1alpha1.PodSettings
+	affinity   *corev1.Affinity
+}
+
+// container says in what the containers differ.
+type container struct {
+	name, image string
+	args        []string
+	ports       []corev1.ContainerPort
+	ready       corev1.ProbeHandler
+	resources   corev1.ResourceRequirements
+	// user that the process runs as; nil: the image's own.
+	user *int64
 }
 
 func deployment(run *v1alpha1.PerfRun, p pod) *appsv1.Deployment {
@@ -40,7 +50,7 @@ func deployment(run *v1alpha1.PerfRun, p pod) *appsv1.Deployment {
 }
 
 func podSpec(p pod) corev1.PodSpec {
-	return corev1.PodSpec{
+	spec := corev1.PodSpec{
 		// The CPU and memory of every process of the pod, the sidecar's too, are read from /proc inside the pod:
 		// exact, cumulative, and without asking for any permission.
 		ShareProcessNamespace:         ptr.To(true),
@@ -55,24 +65,37 @@ func podSpec(p pod) corev1.PodSpec {
 			RunAsNonRoot:   ptr.To(true),
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
-		Containers: []corev1.Container{{
-			Name:            p.role,
-			Image:           p.image,
-			ImagePullPolicy: corev1.PullIfNotPresent,
-			Args:            p.args,
-			Ports:           p.ports,
-			Resources:       *p.settings.Resources,
-			ReadinessProbe: &corev1.Probe{
-				ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
-					Path: measure.PathHealth, Port: intstr.FromInt32(p.probePort)}},
-				PeriodSeconds: 1,
-			},
-			SecurityContext: &corev1.SecurityContext{
-				AllowPrivilegeEscalation: ptr.To(false),
-				ReadOnlyRootFilesystem:   ptr.To(true),
-				RunAsNonRoot:             ptr.To(true),
-				Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-			},
-		}},
 	}
+	for _, c := range p.containers {
+		spec.Containers = append(spec.Containers, c.spec())
+	}
+	return spec
+}
+
+func (c container) spec() corev1.Container {
+	return corev1.Container{
+		Name:            c.name,
+		Image:           c.image,
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Args:            c.args,
+		Ports:           c.ports,
+		Resources:       c.resources,
+		ReadinessProbe:  &corev1.Probe{ProbeHandler: c.ready, PeriodSeconds: 1},
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: ptr.To(false),
+			ReadOnlyRootFilesystem:   ptr.To(true),
+			RunAsNonRoot:             ptr.To(true),
+			RunAsUser:                c.user,
+			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+	}
+}
+
+func tcpPort(name string, port int32) corev1.ContainerPort {
+	return corev1.ContainerPort{Name: name, ContainerPort: port, Protocol: corev1.ProtocolTCP}
+}
+
+// answers is the readiness of a program of ours.
+func answers(port int32) corev1.ProbeHandler {
+	return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: measure.PathHealth, Port: intstr.FromInt32(port)}}
 }

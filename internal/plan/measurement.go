@@ -78,6 +78,10 @@ type Pods struct {
 // Measurement is the plan that the load tester runs.
 func Measurement(run *v1alpha1.PerfRun, s v1alpha1.Settings, attempt v1alpha1.Attempt, pods Pods) *measure.Plan {
 	names := NamesOf(run)
+	traces := ""
+	if !run.Spec.Target.Foreign() {
+		traces = targetURL(pods.Target, measure.TargetTracesPort, measure.TargetTracesPath)
+	}
 	return &measure.Plan{
 		Version:        measure.Version,
 		Run:            string(run.UID),
@@ -93,10 +97,15 @@ func Measurement(run *v1alpha1.PerfRun, s v1alpha1.Settings, attempt v1alpha1.At
 		},
 		Blocks:             Blocks(s),
 		Counters:           counters(pods),
+		TracesURL:          traces,
 		SidecarMetadataURL: dapr.MetadataURL(),
 		MTLSProbe:          dapr.InternalAddress(pods.Target.Status.PodIP),
 		RequireMTLS:        s.MTLS,
 	}
+}
+
+func targetURL(target *corev1.Pod, port int, path string) string {
+	return "http://" + hostPort(target.Status.PodIP, port) + path
 }
 
 // counters lists what is read: /proc in both pods, which holds the application and its sidecar, and the metrics of every Dapr process.
@@ -106,7 +115,7 @@ func counters(pods Pods) []measure.Counter {
 		{Component: string(v1alpha1.ComponentLoadTester), Sidecar: string(v1alpha1.ComponentCallerSidecar),
 			Pod: tester.Name, Source: measure.SourceLocalProc},
 		{Component: string(v1alpha1.ComponentApp), Sidecar: string(v1alpha1.ComponentTargetSidecar), Pod: target.Name,
-			Source: measure.SourceRemoteProc, URL: "http://" + hostPort(target.Status.PodIP, measure.TargetUsagePort) + measure.TargetUsagePath},
+			Source: measure.SourceRemoteProc, URL: targetURL(target, measure.TargetUsagePort, measure.TargetUsagePath)},
 		{Component: string(v1alpha1.ComponentCallerSidecar), Pod: tester.Name,
 			Source: measure.SourcePrometheus, URL: dapr.MetricsURL(tester.Status.PodIP)},
 		{Component: string(v1alpha1.ComponentTargetSidecar), Pod: target.Name,

@@ -28,7 +28,7 @@ type Objects struct {
 
 // Operator is what the objects take from the operator that creates them.
 type Operator struct {
-	// Image of the operator, which is also the load tester's and the target's: versions cannot differ.
+	// Image of the operator, which is also the load tester's, the meter's and perfrun's own target's: versions cannot differ.
 	Image string
 	// PublicKey with which the load tester tells the operator's calls from others (Ed25519).
 	PublicKey ed25519.PublicKey
@@ -43,32 +43,30 @@ func ObjectsOf(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) O
 	return Objects{
 		Configuration: configuration,
 		Service:       service(run, names.Target),
-		Target: deployment(run, pod{
-			name: names.Target, role: RoleTarget, image: op.Image,
-			settings: podSettings(run.Spec.Target, targetCPU),
-			args: []string{"target",
-				fmt.Sprintf("--listen=:%d", measure.TargetPort),
-				fmt.Sprintf("--usage-listen=:%d", measure.TargetUsagePort)},
-			ports: []corev1.ContainerPort{
-				{Name: "http", ContainerPort: measure.TargetPort, Protocol: corev1.ProtocolTCP},
-				{Name: "usage", ContainerPort: measure.TargetUsagePort, Protocol: corev1.ProtocolTCP}},
-			probePort: measure.TargetUsagePort,
-			sidecar:   sidecar(run, settings, names, names.Target, measure.TargetPort),
-		}),
-		LoadTester: deployment(run, pod{
-			name: names.LoadTester, role: RoleLoadTester, image: op.Image,
-			settings: podSettings(run.Spec.LoadTester, loadTesterCPU),
-			args: []string{"loadtester",
-				fmt.Sprintf("--listen=:%d", measure.LoadTesterPort),
-				"--run=" + string(run.UID),
-				"--public-key=" + measure.FormatPublicKey(op.PublicKey)},
-			ports: []corev1.ContainerPort{
-				{Name: "http", ContainerPort: measure.LoadTesterPort, Protocol: corev1.ProtocolTCP}},
-			probePort: measure.LoadTesterPort,
-			sidecar:   sidecar(run, settings, names, names.LoadTester, 0),
-			affinity:  affinity(run, settings.Placement),
-		}),
+		Target:        deployment(run, targetPod(run, settings, op)),
+		LoadTester:    deployment(run, loadTesterPod(run, settings, op)),
 	}
+}
+
+func loadTesterPod(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) pod {
+	names := NamesOf(run)
+	out := pod{
+		name: names.LoadTester, role: RoleLoadTester,
+		settings: podSettings(run.Spec.LoadTester, loadTesterCPU),
+		sidecar:  sidecar(run, settings, names, names.LoadTester, 0),
+		affinity: affinity(run, settings.Placement),
+	}
+	out.containers = []container{{
+		name: RoleLoadTester, image: op.Image,
+		args: []string{"loadtester",
+			fmt.Sprintf("--listen=:%d", measure.LoadTesterPort),
+			"--run=" + string(run.UID),
+			"--public-key=" + measure.FormatPublicKey(op.PublicKey)},
+		ports:     []corev1.ContainerPort{tcpPort("http", measure.LoadTesterPort)},
+		ready:     answers(measure.LoadTesterPort),
+		resources: *out.settings.Resources,
+	}}
+	return out
 }
 
 // RawData is the ConfigMap that keeps a file of the run. It is none of its Objects: it is made when the measurement is over, is not

@@ -53,6 +53,11 @@ func TestObjectsAreRenderedAsReviewed(t *testing.T) {
 				Tolerations:      []corev1.Toleration{{Key: "bench", Operator: corev1.TolerationOpExists}},
 				ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}},
 			}
+			s.Target = &v1alpha1.TargetSettings{
+				PodSettings: v1alpha1.PodSettings{Resources: &corev1.ResourceRequirements{
+					Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("128Mi")}}},
+				Image: ptr.To("example.org/app:1"), Args: []string{"serve", "--fast"}, Port: ptr.To[int32](5000), RunAsUser: ptr.To[int64](1000),
+			}
 		}),
 	}
 	for name, r := range cases {
@@ -204,10 +209,17 @@ func TestMeasurementIsAPlanThatTheLoadTesterTakes(t *testing.T) {
 	for _, c := range p.Counters {
 		urls = append(urls, c.Component+" "+c.URL)
 	}
-	wantURLs := []string{"loadTester ", "app http://[fd00::2]:8081/usage", "callerSidecar http://10.0.0.1:9090/metrics",
+	wantURLs := []string{"loadTester ", "app http://[fd00::2]:18081/usage", "callerSidecar http://10.0.0.1:9090/metrics",
 		"targetSidecar http://[fd00::2]:9090/metrics", "sentry http://10.0.0.3:9090/metrics"}
 	if diff := cmp.Diff(wantURLs, urls); diff != "" {
 		t.Error(diff)
+	}
+	if want := "http://[fd00::2]:18082/traces"; p.TracesURL != want {
+		t.Errorf("traces are read from %q, want %q", p.TracesURL, want)
+	}
+	r.Spec.Target = &v1alpha1.TargetSettings{Image: ptr.To("example.org/app:1")}
+	if p := Measurement(r, r.Spec.EffectiveSettings(), v1alpha1.Attempt{ID: AttemptID, Instance: "i"}, pods); p.TracesURL != "" {
+		t.Errorf("traces of another's application are read from %q", p.TracesURL)
 	}
 	if len(p.Body) != 1024 || p.MTLSProbe != "[fd00::2]:50002" || !p.RequireMTLS {
 		t.Errorf("body %d, probe %s, mTLS %v", len(p.Body), p.MTLSProbe, p.RequireMTLS)

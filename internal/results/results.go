@@ -20,6 +20,8 @@ type Input struct {
 	Components []Component
 	// Nodes that the two pods ran on.
 	Nodes v1alpha1.Nodes
+	// ForeignTarget: the application is not perfrun's own, and counts no traces.
+	ForeignTarget bool
 	// TargetReplaced: another pod than the one that the measurement began with is the target now.
 	TargetReplaced bool
 	// MetricsServer is why metrics-server's figures are missing; empty if they should be there.
@@ -76,7 +78,7 @@ func Build(in Input) (*Outcome, error) {
 		Thresholds:  thresholds(in.Thresholds, points, both),
 		Reasons:     slices.Concat(blocks.reasons, invalid(in, points)),
 	}
-	out.InvalidBlocks, out.Warnings = listed(blocks.invalid, drift(points))
+	out.InvalidBlocks, out.Warnings = listed(blocks.invalid, slices.Concat(drift(points), uncounted(in)))
 	for _, p := range points {
 		out.Results = append(out.Results, p.result(in.Report, both))
 	}

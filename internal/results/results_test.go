@@ -268,6 +268,16 @@ func TestEveryRuleOfValidity(t *testing.T) {
 	}
 }
 
+func TestAnotherApplicationIsNotBlamedForItsSampling(t *testing.T) {
+	out := build(t, synthetic(t, func(in *Input) {
+		in.ForeignTarget, in.Report.Observed.Traced, in.Report.Observed.Sampled = true, 0, 0
+	}))
+	if out.Verdict != v1alpha1.PhaseSucceeded || out.Sampling != "" ||
+		len(out.Warnings) != 1 || out.Warnings[0].Reason != v1alpha1.ReasonSamplingUnknown {
+		t.Errorf("%s, sampling %q, warnings %+v", out.Verdict, out.Sampling, out.Warnings)
+	}
+}
+
 func TestFewPairsHaveNoInterval(t *testing.T) {
 	out := build(t, synthetic(t, func(in *Input) { in.Report.Blocks = in.Report.Blocks[:10] }))
 	if a := out.Results[0].Added.P50; a.Pairs != 5 || a.Low != nil || a.High != nil || a.Detectable != nil ||

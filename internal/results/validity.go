@@ -108,3 +108,12 @@ func wrongSampling(in Input) string {
 	}
 	return fmt.Sprintf("%.3f of the requests arrived marked as sampled, although sampling is %s", got, in.Settings.Sampling)
 }
+
+// uncounted warns that the declared sampling was not observed.
+func uncounted(in Input) []v1alpha1.Reason {
+	if !in.ForeignTarget {
+		return nil
+	}
+	return []v1alpha1.Reason{{Reason: v1alpha1.ReasonSamplingUnknown, Message: fmt.Sprintf(
+		"sampling is %s as declared, and was not observed: only perfrun's own application counts the requests that arrive sampled", in.Settings.Sampling)}}
+}

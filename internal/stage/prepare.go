@@ -10,6 +10,7 @@ import (
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/internal/dapr"
+	"perfrun.dev/perfrun/internal/plan"
 )
 
 // obstacle is what a run waits for, and what to do about it.
@@ -81,12 +82,29 @@ func unready(o Observation, w Workload) *obstacle {
 				pod.Name, pod.Namespace, o.Dapr.Namespace, dapr.InjectorWebhook)}
 	}
 	if block := failingContainer(pod); block != nil {
+		block.message += imageAdvice(o, pod, block)
 		return block
 	}
 	if c := podCondition(pod, corev1.PodReady); c == nil || c.Status != corev1.ConditionTrue {
-		return notReady(pod)
+		block := notReady(pod)
+		block.message += imageAdvice(o, pod, block)
+		return block
 	}
 	return nil
+}
+
+// imageAdvice tells what is expected of a user's application, where it may be the one that does not come up.
+func imageAdvice(o Observation, pod *corev1.Pod, block *obstacle) string {
+	if !o.Run.Spec.Target.Foreign() || o.Target.Pod != pod {
+		return ""
+	}
+	switch block.reason {
+	case v1alpha1.ReasonContainerFailing:
+		return "; an image of spec.target must run as a numeric user other than root (spec.target.runAsUser), with a read-only root file system"
+	case v1alpha1.ReasonPodsNotReady:
+		return fmt.Sprintf("; the image of spec.target must open port %d (spec.target.port) on all addresses", plan.TargetPort(o.Run))
+	}
+	return ""
 }
 
 // notReady is no obstacle worth a name while containers are only starting; a pod that runs but is not ready is.

@@ -52,6 +52,11 @@ func pod(name string) *corev1.Pod {
 	}
 }
 
+// image is an application of the user's.
+func image(o *Observation) {
+	o.Run.Spec.Target = &v1alpha1.TargetSettings{Image: ptr.To("example.org/app:1"), Port: ptr.To[int32](5000)}
+}
+
 func progressIn(state measure.State) func(*Observation) {
 	return func(o *Observation) {
 		o.Tester.Progress = &measure.Progress{State: state, MeasuredDone: 3, Measured: 12, Elapsed: time.Minute, LoadTime: 2 * time.Minute}
@@ -116,6 +121,12 @@ func TestDecide(t *testing.T) {
 		{"running but not ready", ready(preparing, func(o *Observation) {
 			o.Target.Pod.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "daprd", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}
 		}), None, preparing, v1alpha1.ReasonPodsNotReady, "containers daprd"},
+		{"an image of the user's that crashes", ready(preparing, image, func(o *Observation) {
+			o.Target.Pod.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("CreateContainerConfigError", "image will run as root")}}
+		}), None, preparing, v1alpha1.ReasonContainerFailing, "numeric user other than root"},
+		{"an image of the user's that does not listen", ready(preparing, image, func(o *Observation) {
+			o.Target.Pod.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "target", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}
+		}), None, preparing, v1alpha1.ReasonPodsNotReady, "must open port 5000"},
 		{"a load tester out of reach", ready(preparing, func(o *Observation) { o.Tester = Tester{Err: errors.New("no route")} }), None, preparing, v1alpha1.ReasonLoadTesterUnreachable, "no route"},
 		{"past the deadline the obstacle is the verdict", ready(preparing, func(o *Observation) {
 			o.Run.Status.StartTime = &metav1.Time{Time: now.Add(-2 * time.Minute)}

@@ -1,5 +1,5 @@
 // Package target is the application under test: it answers every request with the request's own body, and on another port, apart
-// from the measured path, tells what its pod has used.
+// from the measured path, tells how many of them had a trace context.
 package target
 
 import (
@@ -20,7 +20,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"perfrun.dev/perfrun/internal/measure"
-	"perfrun.dev/perfrun/internal/usage"
 )
 
 const (
@@ -40,24 +39,21 @@ const (
 type Options struct {
 	// Addr of the application port, such as ":8080".
 	Addr string
-	// UsageAddr of the usage port.
-	UsageAddr string
-	// ProcRoot is where /proc is mounted; empty means /proc.
-	ProcRoot string
+	// TracesAddr of the port that tells of the traces.
+	TracesAddr string
 	// Log tells when the ports are open and when they close; nil means slog.Default.
 	Log *slog.Logger
 }
 
 // Target counts what its application has received.
 type Target struct {
-	procRoot        string
 	traced, sampled atomic.Int64
 	buffers         sync.Pool
 }
 
-// New makes a target that reads its pod's usage below procRoot; empty means /proc.
-func New(procRoot string) *Target {
-	return &Target{procRoot: procRoot, buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
+// New makes a target that has counted nothing yet.
+func New() *Target {
+	return &Target{buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
 }
 
 // Serve opens both ports and serves until ctx ends; requests in flight are then given 10 s. It returns nil after such an end, and
@@ -67,9 +63,9 @@ func Serve(ctx context.Context, opts Options) error {
 	if log == nil {
 		log = slog.Default()
 	}
-	t := New(opts.ProcRoot)
-	ports := []*port{{name: "application", addr: opts.Addr}, {name: "usage", addr: opts.UsageAddr}}
-	for i, handler := range []http.Handler{t.Handler(), t.UsageHandler()} {
+	t := New()
+	ports := []*port{{name: "application", addr: opts.Addr}, {name: "traces", addr: opts.TracesAddr}}
+	for i, handler := range []http.Handler{t.Handler(), t.TracesHandler()} {
 		ports[i].server = &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout}
 		if err := ports[i].open(ctx); err != nil {
 			for _, opened := range ports[:i] {
@@ -186,22 +182,13 @@ func (t *Target) countTrace(header http.Header) {
 	}
 }
 
-// UsageHandler serves measure.TargetUsagePath and measure.PathHealth.
-func (t *Target) UsageHandler() http.Handler {
+// TracesHandler serves measure.TargetTracesPath and measure.PathHealth.
+func (t *Target) TracesHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+measure.TargetUsagePath, t.usage)
+	mux.HandleFunc("GET "+measure.TargetTracesPath, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(measure.Traces{Traced: t.traced.Load(), Sampled: t.sampled.Load()})
+	})
 	mux.HandleFunc("GET "+measure.PathHealth, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	return mux
-}
-
-func (t *Target) usage(w http.ResponseWriter, _ *http.Request) {
-	pod, err := usage.ReadPod(t.procRoot)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	pod.Node = usage.ReadNode(t.procRoot)
-	pod.Traced, pod.Sampled = t.traced.Load(), t.sampled.Load()
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(pod)
 }

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -59,7 +58,7 @@ func FuzzParseTraceparent(f *testing.F) {
 }
 
 func TestEcho(t *testing.T) {
-	srv := httptest.NewServer(New("").Handler())
+	srv := httptest.NewServer(New().Handler())
 	defer srv.Close()
 	large := strings.Repeat("x", maxBodyBytes)
 	tests := map[string]struct {
@@ -102,14 +101,11 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-func TestUsage(t *testing.T) {
-	if _, err := os.Stat("/proc/self/cgroup"); err != nil {
-		t.Skip("no /proc here")
-	}
-	target := New("")
-	app, usagePort := httptest.NewServer(target.Handler()), httptest.NewServer(target.UsageHandler())
+func TestTraces(t *testing.T) {
+	target := New()
+	app, traces := httptest.NewServer(target.Handler()), httptest.NewServer(target.TracesHandler())
 	defer app.Close()
-	defer usagePort.Close()
+	defer traces.Close()
 	for _, flags := range []string{"00", "01", "01", "xx"} {
 		req, _ := http.NewRequestWithContext(context.Background(), http.MethodPost, app.URL+"/echo", http.NoBody)
 		req.Header.Set("traceparent", parent+flags)
@@ -119,27 +115,17 @@ func TestUsage(t *testing.T) {
 		}
 		_ = res.Body.Close()
 	}
-	res, err := http.Get(usagePort.URL + measure.TargetUsagePath) //nolint:noctx // a test
+	res, err := http.Get(traces.URL + measure.TargetTracesPath) //nolint:noctx // a test
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	var pod measure.PodUsage
-	if err := json.NewDecoder(res.Body).Decode(&pod); err != nil {
+	var got measure.Traces
+	if err := json.NewDecoder(res.Body).Decode(&got); err != nil {
 		t.Fatal(err)
 	}
-	if pod.Traced != 3 || pod.Sampled != 2 || pod.App.Resident == 0 {
-		t.Errorf("%+v", pod)
-	}
-	broken := httptest.NewServer(New(t.TempDir()).UsageHandler())
-	defer broken.Close()
-	res, err = http.Get(broken.URL + measure.TargetUsagePath) //nolint:noctx // a test
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = res.Body.Close()
-	if res.StatusCode != http.StatusInternalServerError {
-		t.Errorf("unreadable /proc: status %d", res.StatusCode)
+	if want := (measure.Traces{Traced: 3, Sampled: 2}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
@@ -155,10 +141,10 @@ func freeAddr(t *testing.T) string {
 
 func TestServeStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	opts := Options{Addr: freeAddr(t), UsageAddr: freeAddr(t)}
+	opts := Options{Addr: freeAddr(t), TracesAddr: freeAddr(t)}
 	done := make(chan error, 1)
 	go func() { done <- Serve(ctx, opts) }()
-	for _, addr := range []string{opts.Addr, opts.UsageAddr} {
+	for _, addr := range []string{opts.Addr, opts.TracesAddr} {
 		waitHealthy(t, "http://"+addr+measure.PathHealth)
 	}
 	if err := Serve(ctx, opts); err == nil {

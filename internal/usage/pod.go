@@ -8,21 +8,20 @@ import (
 	"perfrun.dev/perfrun/internal/measure"
 )
 
-// maxPodBytes: a PodUsage has some hundred bytes.
+// maxPodBytes: a PodUsage has some hundred bytes, Traces fewer.
 const maxPodBytes = 64 << 10
 
-// decodePod reads what a target's usage port answers.
-func decodePod(r io.Reader) (measure.PodUsage, error) {
+// decode reads what a meter, or a target's application, tells of itself.
+func decode[T measure.PodUsage | measure.Traces](r io.Reader) (out T, err error) {
 	body, err := io.ReadAll(io.LimitReader(r, maxPodBytes+1))
 	if err != nil {
-		return measure.PodUsage{}, fmt.Errorf("reading pod usage: %w", err)
+		return out, fmt.Errorf("reading the answer: %w", err)
 	}
 	if len(body) > maxPodBytes {
-		return measure.PodUsage{}, fmt.Errorf("reading pod usage: %w", ErrTooLong)
+		return out, fmt.Errorf("reading the answer: %w", ErrTooLong)
 	}
-	var pod measure.PodUsage
-	if err := json.Unmarshal(body, &pod); err != nil {
-		return measure.PodUsage{}, fmt.Errorf("decoding pod usage: %w", err)
+	if err := json.Unmarshal(body, &out); err != nil {
+		return out, fmt.Errorf("decoding the answer: %w", err)
 	}
-	return pod, nil
+	return out, nil
 }

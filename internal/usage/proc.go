@@ -28,8 +28,12 @@ const (
 	sandboxComm = "pause"
 )
 
-// ErrNoProcesses: nothing could be read below the proc root.
-var ErrNoProcesses = errors.New("no process is visible")
+var (
+	// ErrNoProcesses: nothing could be read below the proc root.
+	ErrNoProcesses = errors.New("no process is visible")
+	// ErrNoApp: there are processes, but none of the application.
+	ErrNoApp = errors.New("no process of the application is visible")
+)
 
 // process is one look at one process.
 type process struct {
@@ -40,9 +44,9 @@ type process struct {
 	usage     measure.Usage
 }
 
-// ReadPod reads the processes that are visible below procRoot (empty: /proc) and sums them up by container; Traced, Sampled and Node stay unset. With a
+// ReadPod reads the processes that are visible below procRoot (empty: /proc) and sums them up by container; Node stays unset. With a
 // shared process namespace these are all processes of the pod, whatever image and user they have; without it, they are the
-// reader's own container, all of which is the app.
+// reader's own container. The reader is part of the app.
 //
 // CPU is the time of the living processes and of the children that they have waited for. A process that has ended unwaited for,
 // or whose parent is outside the pod (as with exec probes), takes its time with it. Memory is summed over processes, so that pages
@@ -52,7 +56,20 @@ func ReadPod(procRoot string) (measure.PodUsage, error) {
 	if err != nil {
 		return measure.PodUsage{}, fmt.Errorf("reading processes: %w", err)
 	}
-	return sumUp(processes, self), nil
+	return sumUp(processes, roles(processes, self, app)), nil
+}
+
+// ReadOthers is ReadPod for a reader that has a container of its own beside the app's: that one counts for nothing.
+func ReadOthers(procRoot string) (measure.PodUsage, error) {
+	processes, self, err := readProcesses(cmp.Or(procRoot, DefaultProcRoot))
+	if err != nil {
+		return measure.PodUsage{}, fmt.Errorf("reading processes: %w", err)
+	}
+	roleOf := roles(processes, self, meter)
+	if !slices.ContainsFunc(processes, func(p process) bool { return roleOf(p) == app }) {
+		return measure.PodUsage{}, fmt.Errorf("reading processes: %w", ErrNoApp)
+	}
+	return sumUp(processes, roleOf), nil
 }
 
 // readProcesses returns the processes in order of their numbers, and the number of the reader (0 if it is not among them).
@@ -141,10 +158,10 @@ const (
 	app role = iota
 	sidecar
 	sandbox
+	meter
 )
 
-func sumUp(processes []process, self int) measure.PodUsage {
-	roleOf := roles(processes, self)
+func sumUp(processes []process, roleOf func(process) role) measure.PodUsage {
 	var pod measure.PodUsage
 	for _, p := range processes {
 		switch roleOf(p) {
@@ -155,7 +172,7 @@ func sumUp(processes []process, self int) measure.PodUsage {
 				pod.Sidecar = &measure.Usage{}
 			}
 			add(pod.Sidecar, p.usage)
-		case sandbox:
+		case sandbox, meter:
 		}
 	}
 	return pod
@@ -169,11 +186,11 @@ func add(sum *measure.Usage, u measure.Usage) {
 
 // roles tells the containers of the pod apart. The sidecar is the container in which a daprd runs. The sandbox is the container
 // of process 1 if that is the pause process under its usual name, or if it is not in the reader's container: with a shared
-// process namespace the first process is the sandbox's, without one it is the reader's own.
+// process namespace the first process is the sandbox's, without one it is the reader's own. The reader's container has the reader's role.
 //
 // Where cgroups are hidden, as in some sandboxed runtimes, all processes seem to be in one place. Then only their names are left
 // to go by: helpers that a sidecar or sandbox has started count as app.
-func roles(processes []process, self int) func(process) role {
+func roles(processes []process, self int, reader role) func(process) role {
 	var first, own, daprd string
 	containers := map[string]bool{}
 	paused := false
@@ -190,7 +207,12 @@ func roles(processes []process, self int) func(process) role {
 		}
 	}
 	if len(containers) == 1 {
-		return byName
+		return func(p process) role {
+			if p.pid == self {
+				return reader
+			}
+			return byName(p)
+		}
 	}
 	hasSandbox := first != "" && (paused || (own != "" && first != own))
 	return func(p process) role {
@@ -199,6 +221,8 @@ func roles(processes []process, self int) func(process) role {
 			return sidecar
 		case hasSandbox && p.container == first:
 			return sandbox
+		case own != "" && p.container == own:
+			return reader
 		}
 		return app
 	}

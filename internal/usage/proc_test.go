@@ -126,6 +126,28 @@ func TestReadPodRoles(t *testing.T) {
 	}
 }
 
+func TestReadOthersLeavesTheReaderOut(t *testing.T) {
+	one := measure.Usage{CPUSeconds: 1, Resident: 1 << 10, Anonymous: 1 << 10}
+	at := func(pid int, comm, cgroup string) fake {
+		return fake{pid: pid, comm: comm, cgroup: cgroup, utime: 100, rss: 1, anon: 1}
+	}
+	for name, cgroup := range map[string]func(string) string{"v1": v1, "v2": v2, "hidden": hidden} {
+		t.Run(name, func(t *testing.T) {
+			pod := []fake{at(1, "pause", cgroup("sandbox")), at(7, "daprd", cgroup("daprd")), at(20, "perfrun", cgroup("meter"))}
+			if _, err := ReadOthers(procTree(t, 20, pod...)); !errors.Is(err, ErrNoApp) {
+				t.Errorf("without an app: %v", err)
+			}
+			got, err := ReadOthers(procTree(t, 20, append(pod, at(30, "perfrun", cgroup("app")))...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(measure.PodUsage{App: one, Sidecar: &one}, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
 func TestReadPodErrors(t *testing.T) {
 	if _, err := ReadPod(t.TempDir()); !errors.Is(err, ErrNoProcesses) {
 		t.Errorf("empty: %v", err)

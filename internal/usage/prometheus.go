@@ -126,14 +126,22 @@ func (f Fetcher) Prometheus(ctx context.Context, url string) (measure.Usage, err
 	return u, err
 }
 
-// Pod reads the usage that a target serves at url, within 3 seconds.
-func (f Fetcher) Pod(ctx context.Context, url string) (measure.PodUsage, error) {
-	var pod measure.PodUsage
-	err := f.get(ctx, url, func(body io.Reader) (err error) {
-		pod, err = decodePod(body)
+// Pod reads the usage that a meter serves at url, within 3 seconds.
+func (f Fetcher) Pod(ctx context.Context, url string) (pod measure.PodUsage, err error) {
+	err = f.get(ctx, url, func(body io.Reader) (err error) {
+		pod, err = decode[measure.PodUsage](body)
 		return err
 	})
 	return pod, err
+}
+
+// Traces reads what a target's application serves at url, within 3 seconds.
+func (f Fetcher) Traces(ctx context.Context, url string) (traces measure.Traces, err error) {
+	err = f.get(ctx, url, func(body io.Reader) (err error) {
+		traces, err = decode[measure.Traces](body)
+		return err
+	})
+	return traces, err
 }
 
 func (f Fetcher) get(ctx context.Context, url string, read func(io.Reader) error) error {

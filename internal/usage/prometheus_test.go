@@ -89,9 +89,9 @@ func FuzzParsePrometheus(f *testing.F) {
 }
 
 func FuzzDecodePod(f *testing.F) {
-	f.Add(`{"app":{"cpuSeconds":1,"resident":2},"sidecar":{},"traced":3}`)
+	f.Add(`{"app":{"cpuSeconds":1,"resident":2},"sidecar":{}}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		if _, err := decodePod(strings.NewReader(body)); err == nil && len(body) > maxPodBytes {
+		if _, err := decode[measure.PodUsage](strings.NewReader(body)); err == nil && len(body) > maxPodBytes {
 			t.Errorf("accepted %d bytes", len(body))
 		}
 	})
@@ -111,9 +111,13 @@ func TestFetcher(t *testing.T) {
 	if err != nil || got.CPUSeconds != 12.34 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	pod, err := Fetcher{}.Pod(ctx, answer(200, `{"app":{"cpuSeconds":1.5},"traced":3}`))
-	if err != nil || pod.App.CPUSeconds != 1.5 || pod.Traced != 3 || pod.Sidecar != nil {
+	pod, err := Fetcher{}.Pod(ctx, answer(200, `{"app":{"cpuSeconds":1.5}}`))
+	if err != nil || pod.App.CPUSeconds != 1.5 || pod.Sidecar != nil {
 		t.Errorf("%+v, %v", pod, err)
+	}
+	traces, err := Fetcher{}.Traces(ctx, answer(200, `{"traced":3,"sampled":2}`))
+	if err != nil || traces != (measure.Traces{Traced: 3, Sampled: 2}) {
+		t.Errorf("%+v, %v", traces, err)
 	}
 	if _, err := (Fetcher{}).Prometheus(ctx, answer(503, page)); err == nil || !strings.Contains(err.Error(), "503") {
 		t.Errorf("status 503: %v", err)

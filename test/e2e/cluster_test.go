@@ -175,16 +175,16 @@ func (c *testCluster) kill(ctx context.Context, pod *corev1.Pod) {
 	Expect(c.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})).To(Succeed())
 }
 
-// podUsage asks the run's target, through the API server, what it has counted.
-func (c *testCluster) podUsage(ctx context.Context, run *v1alpha1.PerfRun) measure.PodUsage {
+// traces asks the run's target, through the API server, what it has counted.
+func (c *testCluster) traces(ctx context.Context, run *v1alpha1.PerfRun) measure.Traces {
 	GinkgoHelper()
 	target := c.newestPod(ctx, run, plan.RoleTarget)
 	answer, err := c.clientset.CoreV1().Pods(run.Namespace).
-		ProxyGet("http", target.Name, fmt.Sprint(measure.TargetUsagePort), measure.TargetUsagePath, nil).DoRaw(ctx)
+		ProxyGet("http", target.Name, fmt.Sprint(measure.TargetTracesPort), measure.TargetTracesPath, nil).DoRaw(ctx)
 	Expect(err).NotTo(HaveOccurred(), "asking the target: %s", answer)
-	var usage measure.PodUsage
-	Expect(json.Unmarshal(answer, &usage)).To(Succeed())
-	return usage
+	var traces measure.Traces
+	Expect(json.Unmarshal(answer, &traces)).To(Succeed())
+	return traces
 }
 
 // leftovers names what a run has left in a namespace that holds nothing else. Dapr's own Services (APP-ID-dapr) carry no label of ours,

@@ -76,7 +76,7 @@ func fortioPod(run *v1alpha1.PerfRun, name string) *corev1.Pod {
 				Name:            "fortio",
 				Image:           os.Getenv(fortioImage),
 				ImagePullPolicy: corev1.PullIfNotPresent,
-				Args:            []string{"server", "-grpc-port", "disabled", "-tcp-port", "disabled", "-udp-port", "disabled", "-redirect-port", "disabled"},
+				Args:            fortioServing,
 				Resources:       corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},
 				SecurityContext: &corev1.SecurityContext{
 					AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),

@@ -29,7 +29,7 @@ func interruptions() {
 		measured, valid, sent := daprRequests(run)
 		Expect(run.Status.Progress).To(And(HaveField("Block", run.Status.Progress.Blocks), HaveField("Percent", int32(100))))
 		Expect(run.Status.Results[0].Dapr.Requests).To(Or(Equal(measured), Equal(valid)), "requests of the Dapr arm's blocks")
-		Expect(cluster.podUsage(ctx, run).Traced).To(Equal(sent),
+		Expect(cluster.traces(ctx, run).Traced).To(Equal(sent),
 			"requests that reached the target through Dapr, warm-up and priming included; errors by code: %v", run.Status.Results[0].Dapr.ErrorCodes)
 	}, SpecTimeout(5*time.Minute))
 

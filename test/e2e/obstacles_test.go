@@ -24,7 +24,7 @@ func obstacles() {
 		Expect(conditionOf(run, v1alpha1.ConditionSucceeded)).To(And(
 			HaveField("Reason", v1alpha1.ReasonMTLSMismatch),
 			HaveField("Message", ContainSubstring("mTLS between sidecars is on, the run asks for off"))))
-		Expect(cluster.podUsage(ctx, run).Traced).To(BeZero(), "requests that reached the target through Dapr")
+		Expect(cluster.traces(ctx, run).Traced).To(BeZero(), "requests that reached the target through Dapr")
 	}, SpecTimeout(4*time.Minute))
 
 	It("waits for a second node where two are asked for", func(ctx SpecContext) {

@@ -43,6 +43,7 @@ var _ = Describe("perfrun on a cluster with Dapr", Serial, Ordered, ContinueOnFa
 	refusals()
 	sampleRun()
 	fortioAgrees()
+	ownImages()
 	interruptions()
 	queue()
 	podSecurity()
