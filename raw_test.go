@@ -82,7 +82,7 @@ func TestRawOfAFile(t *testing.T) {
 		"no such samples": {[]string{"--percentile", "99.99"}, "fewer than 10 samples"},
 		"hgrm":            {[]string{"-o", "hgrm", "--arm", "Dapr"}, "Total count    =          100]"},
 		"fortio":          {[]string{"-o", "fortio", "--block", "0"}, `"RunType": "HTTP"`},
-		"csv":             {[]string{"-o", "csv", "--connections", "16"}, "1,Dapr,16,0,0,2026-01-02T03:04:06.000Z,100,0,1000,1000\n"},
+		"csv":             {[]string{"-o", "csv", "--connections", "16"}, "1,Dapr,16,0,0,2026-01-02T03:04:06.000Z,100,0,1000,1000,\n"},
 		"usage":           {[]string{"-o", "csv", "--series", "usage"}, "cpu_seconds"},
 		"json":            {[]string{"-o", "json"}, `"format": "perfrun.dev/rawdata"`},
 	}

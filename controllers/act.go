@@ -3,16 +3,18 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/internal/merge"
 	"perfrun.dev/perfrun/internal/plan"
 	"perfrun.dev/perfrun/internal/results"
 	"perfrun.dev/perfrun/internal/stage"
@@ -24,13 +26,17 @@ func (r *PerfRunReconciler) act(ctx context.Context, o stage.Observation, d *sta
 	case stage.Create:
 		return r.create(ctx, o)
 	case stage.Record:
-		return r.record(o, status)
+		return r.record(ctx, o, status)
+	case stage.Schedule:
+		status.Attempt.LoadStartTime = &metav1.Time{Time: o.Now.Add(plan.Lead).Truncate(time.Second)}
 	case stage.Start:
 		return r.start(ctx, o)
 	case stage.Follow:
 		r.follow(ctx, o, status)
 	case stage.Collect:
 		return r.collect(ctx, o, d, status)
+	case stage.Stop:
+		r.stop(ctx, o)
 	case stage.Cleanup:
 		return r.cleanup(ctx, o)
 	}
@@ -39,7 +45,7 @@ func (r *PerfRunReconciler) act(ctx context.Context, o stage.Observation, d *sta
 
 // create makes the objects that are missing. They never change, so that there is nothing to apply; one that exists by now is looked at next time.
 func (r *PerfRunReconciler) create(ctx context.Context, o stage.Observation) error {
-	for _, object := range r.objects(&o) {
+	for _, object := range r.wanted(&o) {
 		err := r.Create(ctx, object)
 		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 			// The run goes with its namespace in a moment.
@@ -53,38 +59,72 @@ func (r *PerfRunReconciler) create(ctx context.Context, o stage.Observation) err
 }
 
 // record notes the attempt, before any load, with all that has to be known of its beginning at its end.
-func (r *PerfRunReconciler) record(o stage.Observation, status *v1alpha1.PerfRunStatus) error {
+func (r *PerfRunReconciler) record(ctx context.Context, o stage.Observation, status *v1alpha1.PerfRunStatus) error {
 	version, err := r.Discovery.ServerVersion()
 	if err != nil {
 		return fmt.Errorf("asking the API server for its version: %w", err)
 	}
+	testers := make([]v1alpha1.LoadTester, len(o.Testers))
+	for i, pod := range o.LoadTester.Pods {
+		testers[i] = v1alpha1.LoadTester{Pod: pod.Name, Instance: o.Testers[i].Info.Instance}
+		if len(testers) == 1 {
+			continue
+		}
+		offset, err := r.clockOffset(ctx, o.Run, pod)
+		if err != nil {
+			return err
+		}
+		testers[i].ClockOffset = &offset
+	}
 	status.Attempt = &v1alpha1.Attempt{
-		ID:         plan.AttemptID,
-		LoadTester: o.LoadTester.Pod.Name,
-		Instance:   o.Tester.Info.Instance,
-		Target:     o.Target.Pod.Name,
-		Restarts:   restartCounts(o),
-		StartTime:  metav1.NewTime(o.Now),
+		ID:          plan.AttemptID,
+		LoadTesters: testers,
+		Target:      o.Target.Pod().Name,
+		Restarts:    restartCounts(o),
+		StartTime:   metav1.NewTime(o.Now),
 	}
 	status.Environment = environment(o, version.GitVersion)
 	return nil
 }
 
-// start posts the plan. The load tester takes it once, and only for the instance that was recorded.
+// start posts their plans to the load testers that do not know them yet. Each takes its own once, and only for the instance that was recorded.
 func (r *PerfRunReconciler) start(ctx context.Context, o stage.Observation) error {
-	if o.Target.Pod == nil {
+	if o.Target.Pod() == nil {
 		return fmt.Errorf("starting the load: the target's pod is gone")
 	}
 	if err := r.observeDapr(ctx, &o); err != nil {
 		return err
 	}
-	measurement := plan.Measurement(o.Run, o.Settings, *o.Run.Status.Attempt,
-		plan.Pods{LoadTester: o.LoadTester.Pod, Target: o.Target.Pod, ControlPlane: o.Dapr.ControlPlane})
-	if _, err := r.tester(o.Run, o.LoadTester.Pod).Start(ctx, measurement); err != nil {
-		return fmt.Errorf("starting the load: %w", err)
+	measurements := plan.Measurements(o.Run, o.Settings, *o.Run.Status.Attempt,
+		plan.Pods{LoadTesters: o.LoadTester.Pods, Target: o.Target.Pod(), ControlPlane: o.Dapr.ControlPlane})
+	for i, measurement := range measurements {
+		if o.Testers[i].Progress != nil {
+			continue
+		}
+		if _, err := r.tester(o.Run, o.LoadTester.Pods[i]).Start(ctx, measurement); err != nil {
+			return fmt.Errorf("starting the load: %w", err)
+		}
+		logf.FromContext(ctx).Info("load started", "pod", o.LoadTester.Pods[i].Name, "blocks", len(measurement.Blocks),
+			"loadTime", measurement.LoadTime().String())
 	}
-	logf.FromContext(ctx).Info("load started", "blocks", len(measurement.Blocks), "loadTime", measurement.LoadTime().String())
 	return nil
+}
+
+// stop ends what load there is. A load tester that does not answer cannot be stopped by asking: its load ends with its pod or its plan.
+func (r *PerfRunReconciler) stop(ctx context.Context, o stage.Observation) {
+	var all sync.WaitGroup
+	for i, pod := range o.LoadTester.Pods {
+		if t := o.Testers[i]; t.Progress == nil && t.Err == nil {
+			// It has said that it knows of no attempt.
+			continue
+		}
+		all.Go(func() {
+			if err := r.tester(o.Run, pod).Stop(ctx, o.Run.Status.Attempt.ID); err != nil {
+				logf.FromContext(ctx).Info("the load could not be stopped", "pod", pod.Name, "cause", err.Error())
+			}
+		})
+	}
+	all.Wait()
 }
 
 // follow adds metrics-server's latest windows to the attempt, so that they outlive this process. Their absence is told and harms nothing.
@@ -92,7 +132,7 @@ func (r *PerfRunReconciler) follow(ctx context.Context, o stage.Observation, sta
 	status.Progress = progress(o)
 	windows, err := r.windows(ctx, o)
 	if err == nil && len(windows) > 0 {
-		err = r.tester(o.Run, o.LoadTester.Pod).PostWindows(ctx, o.Run.Status.Attempt.ID, windows)
+		err = r.tester(o.Run, o.LoadTester.Pod()).PostWindows(ctx, o.Run.Status.Attempt.ID, windows)
 	}
 	if err != nil {
 		logf.FromContext(ctx).V(1).Info("metrics-server's figures are missing", "cause", err.Error())
@@ -102,25 +142,47 @@ func (r *PerfRunReconciler) follow(ctx context.Context, o stage.Observation, sta
 
 // collect keeps the report as it is and turns it into results and the verdict.
 func (r *PerfRunReconciler) collect(ctx context.Context, o stage.Observation, d *stage.Decision, status *v1alpha1.PerfRunStatus) error {
-	report, err := r.tester(o.Run, o.LoadTester.Pod).Report(ctx, o.Run.Status.Attempt.ID)
+	shares, err := r.reports(ctx, o)
 	if err != nil {
-		return fmt.Errorf("reading the report: %w", err)
+		return err
 	}
 	if err := r.observeDapr(ctx, &o); err != nil {
 		return err
+	}
+	unreadable := func(err error) {
+		*d = stage.Decision{Phase: v1alpha1.PhaseError, Reason: v1alpha1.ReasonMeasurementFailed, Message: err.Error(), After: time.Millisecond}
+	}
+	report, err := merge.Reports(shares)
+	if err != nil {
+		unreadable(err)
+		return nil
 	}
 	if err := r.keepRaw(ctx, o, report, status); err != nil {
 		return err
 	}
 	outcome, err := results.Build(resultsInput(o, report, *status))
 	if err != nil {
-		*d = stage.Decision{Phase: v1alpha1.PhaseError, Reason: v1alpha1.ReasonMeasurementFailed, Message: err.Error(), After: time.Millisecond}
+		unreadable(err)
 		return nil
 	}
 	applyOutcome(status, outcome)
 	status.Progress = progress(o)
 	*d = stage.Decision{Phase: outcome.Verdict, Reason: outcome.Reason, Message: outcome.Message, After: time.Millisecond}
 	return nil
+}
+
+// reports of the attempt's load testers, in the order of their shares.
+func (r *PerfRunReconciler) reports(ctx context.Context, o stage.Observation) ([]merge.Share, error) {
+	attempt := o.Run.Status.Attempt
+	shares := make([]merge.Share, len(attempt.LoadTesters))
+	for i, tester := range attempt.LoadTesters {
+		report, err := r.tester(o.Run, o.LoadTester.Pods[i]).Report(ctx, attempt.ID)
+		if err != nil {
+			return nil, fmt.Errorf("reading the report: %w", err)
+		}
+		shares[i] = merge.Share{Pod: tester.Pod, ClockOffset: ptr.Deref(tester.ClockOffset, v1alpha1.Latency{}).Duration, Report: report}
+	}
+	return shares, nil
 }
 
 // cleanup deletes what the run created, the Deployments last: while one is there, clean-up is not finished and comes again.

@@ -30,10 +30,12 @@ func measuredContainers(o stage.Observation) []measured {
 			out = append(out, measured{component: c, pod: pod, container: container})
 		}
 	}
-	add(v1alpha1.ComponentCallerSidecar, o.LoadTester.Pod, dapr.SidecarContainer)
-	add(v1alpha1.ComponentTargetSidecar, o.Target.Pod, dapr.SidecarContainer)
-	add(v1alpha1.ComponentApp, o.Target.Pod, plan.RoleTarget)
-	add(v1alpha1.ComponentLoadTester, o.LoadTester.Pod, plan.RoleLoadTester)
+	for _, pod := range o.LoadTester.Pods {
+		add(v1alpha1.ComponentCallerSidecar, pod, dapr.SidecarContainer)
+		add(v1alpha1.ComponentLoadTester, pod, plan.RoleLoadTester)
+	}
+	add(v1alpha1.ComponentTargetSidecar, o.Target.Pod(), dapr.SidecarContainer)
+	add(v1alpha1.ComponentApp, o.Target.Pod(), plan.RoleTarget)
 	for i := range o.Dapr.ControlPlane {
 		pod := &o.Dapr.ControlPlane[i]
 		if part, ok := dapr.PartOf(pod); ok {
@@ -90,12 +92,13 @@ func restartCounts(o stage.Observation) map[string]int32 {
 }
 
 func environment(o stage.Observation, kubernetes string) *v1alpha1.Environment {
+	target := o.Target.Pod()
 	return &v1alpha1.Environment{
 		Kubernetes: kubernetes,
-		Nodes:      &v1alpha1.Nodes{LoadTester: o.LoadTester.Pod.Spec.NodeName, Target: o.Target.Pod.Spec.NodeName},
+		Nodes:      nodes(o),
 		Images: &v1alpha1.Images{
-			Perfrun: imageOf(o.Target.Pod, plan.ContainerMeter), Target: imageOf(o.Target.Pod, plan.RoleTarget),
-			Sidecar: imageOf(o.Target.Pod, dapr.SidecarContainer)},
+			Perfrun: imageOf(target, plan.ContainerMeter), Target: imageOf(target, plan.RoleTarget),
+			Sidecar: imageOf(target, dapr.SidecarContainer)},
 	}
 }
 
@@ -107,6 +110,16 @@ func imageOf(pod *corev1.Pod, container string) string {
 		}
 	}
 	return ""
+}
+
+func nodes(o stage.Observation) *v1alpha1.Nodes {
+	out := &v1alpha1.Nodes{LoadTester: o.LoadTester.Pod().Spec.NodeName, Target: o.Target.Pod().Spec.NodeName}
+	if len(o.LoadTester.Pods) > 1 {
+		for _, pod := range o.LoadTester.Pods {
+			out.LoadTesters = append(out.LoadTesters, pod.Spec.NodeName)
+		}
+	}
+	return out
 }
 
 // resultsInput is all that the results are made from.
@@ -123,7 +136,7 @@ func resultsInput(o stage.Observation, report *measure.Report, status v1alpha1.P
 		in.Nodes = *status.Environment.Nodes
 	}
 	in.ForeignTarget = o.Run.Spec.Target.Foreign()
-	in.TargetReplaced = o.Target.Pod == nil || o.Target.Pod.Name != attempt.Target
+	in.TargetReplaced = o.Target.Pod() == nil || o.Target.Pod().Name != attempt.Target
 	for _, c := range status.Conditions {
 		if c.Type == v1alpha1.ConditionMetricsServer && c.Reason == v1alpha1.ReasonMetricsServerMissing {
 			in.MetricsServer = c.Message
@@ -139,8 +152,12 @@ func activity(o stage.Observation, current int) string {
 		return ""
 	}
 	b := blocks[current]
-	if b.Warmup {
-		return fmt.Sprintf("warming up %s, %d connections", b.Arm, b.Connections)
+	connections := fmt.Sprintf("%d connections", b.Connections)
+	if n := o.Settings.LoadTesterReplicas; n > 1 {
+		connections += fmt.Sprintf(" of %d load testers", n)
 	}
-	return fmt.Sprintf("%s, %d connections, pair %d of %d", b.Arm, b.Connections, b.Pair+1, o.Settings.Pairs)
+	if b.Warmup {
+		return fmt.Sprintf("warming up %s, %s", b.Arm, connections)
+	}
+	return fmt.Sprintf("%s, %s, pair %d of %d", b.Arm, connections, b.Pair+1, o.Settings.Pairs)
 }

@@ -41,16 +41,18 @@ import (
 type kubelet struct {
 	namespace, base string
 	targetIP        string
-	testerIP        string
+	// testerIP is the first load tester's.
+	testerIP string
 	// requests that reached the target's application.
 	requests atomic.Int64
 	// posted counts plans on their way to the load tester.
 	posted atomic.Int64
 	mu     sync.Mutex
-	stop   map[string]context.CancelFunc
+	// stop ends what runs on an address.
+	stop map[string]context.CancelFunc
 }
 
-// subnet gives each kubelet two loopback addresses that no other has.
+// subnet gives each kubelet loopback addresses that no other has.
 var subnet atomic.Int32
 
 func newKubelet(namespace, run string) *kubelet {
@@ -58,8 +60,8 @@ func newKubelet(namespace, run string) *kubelet {
 	k := &kubelet{namespace: namespace, base: run, stop: map[string]context.CancelFunc{},
 		testerIP: fmt.Sprintf("127.30.%d.1", n), targetIP: fmt.Sprintf("127.30.%d.2", n)}
 	DeferCleanup(func() {
-		for role := range k.stop {
-			k.kill(role)
+		for ip := range k.stop {
+			k.kill(ip)
 		}
 	})
 	return k
@@ -74,33 +76,41 @@ func (k *kubelet) sync(ctx context.Context) {
 			continue
 		}
 		Expect(err).NotTo(HaveOccurred())
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: deployment.Name + "-pod", Labels: deployment.Spec.Template.Labels},
-			Spec: deployment.Spec.Template.Spec}
-		pod.Spec.NodeName = "node-of-" + role
-		pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: dapr.SidecarContainer, Image: "daprd"})
-		if err = admin.Create(ctx, pod); apierrors.IsAlreadyExists(err) {
-			continue
+		for replica := range *deployment.Spec.Replicas {
+			k.syncPod(ctx, deployment, role, replica, ip)
+			ip = fmt.Sprintf("%s%d", ip, replica+1)
 		}
-		Expect(err).NotTo(HaveOccurred())
-		k.start(role, deployment.Spec.Template.Spec.Containers[0].Args)
-		pod.Status = readyStatus(ip)
-		Expect(admin.Status().Update(ctx, pod)).To(Succeed())
 	}
 }
 
-func (k *kubelet) start(role string, args []string) {
+func (k *kubelet) syncPod(ctx context.Context, deployment *appsv1.Deployment, role string, replica int32, ip string) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: fmt.Sprintf("%s-pod%d", deployment.Name, replica), Labels: deployment.Spec.Template.Labels},
+		Spec: deployment.Spec.Template.Spec}
+	pod.Spec.NodeName = "node-of-" + role
+	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: dapr.SidecarContainer, Image: "daprd"})
+	err := admin.Create(ctx, pod)
+	if apierrors.IsAlreadyExists(err) {
+		return
+	}
+	Expect(err).NotTo(HaveOccurred())
+	k.start(role, ip, deployment.Spec.Template.Spec.Containers[0].Args)
+	pod.Status = readyStatus(ip)
+	Expect(admin.Status().Update(ctx, pod)).To(Succeed())
+}
+
+func (k *kubelet) start(role, ip string, args []string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	k.mu.Lock()
-	k.stop[role] = cancel
+	k.stop[ip] = cancel
 	k.mu.Unlock()
 	if role == plan.RoleLoadTester {
-		k.startTester(ctx, args)
+		k.startTester(ctx, ip, args)
 		return
 	}
 	k.startTarget(ctx)
 }
 
-func (k *kubelet) startTester(ctx context.Context, args []string) {
+func (k *kubelet) startTester(ctx context.Context, ip string, args []string) {
 	flags := map[string]string{}
 	for _, a := range args {
 		name, value, _ := strings.Cut(strings.TrimPrefix(a, "--"), "=")
@@ -109,8 +119,8 @@ func (k *kubelet) startTester(ctx context.Context, args []string) {
 	key, err := measure.ParsePublicKey(flags["public-key"])
 	Expect(err).NotTo(HaveOccurred())
 	serve(ctx, func() error {
-		return loadtester.Serve(ctx, loadtester.Options{Addr: k.testerIP + ":8080", Run: flags["run"], PublicKey: key, Log: slog.New(slog.DiscardHandler)})
-	}, k.testerIP+":8080")
+		return loadtester.Serve(ctx, loadtester.Options{Addr: ip + ":8080", Run: flags["run"], PublicKey: key, Log: slog.New(slog.DiscardHandler)})
+	}, ip+":8080")
 }
 
 func (k *kubelet) startTarget(ctx context.Context) {
@@ -148,13 +158,13 @@ func serve(ctx context.Context, run func() error, addr string) {
 }
 
 // kill ends a pod's process, as the end of its pod does.
-func (k *kubelet) kill(role string) {
+func (k *kubelet) kill(ip string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if stop := k.stop[role]; stop != nil {
+	if stop := k.stop[ip]; stop != nil {
 		stop()
 	}
-	delete(k.stop, role)
+	delete(k.stop, ip)
 }
 
 // RoundTrip stands for cluster DNS and the sidecars: both paths lead to the target, through a proxy that counts.

@@ -1,8 +1,10 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -39,9 +41,9 @@ func (r *PerfRunReconciler) observe(ctx context.Context, run *v1alpha1.PerfRun) 
 		if err := r.observeObjects(ctx, &o); err != nil {
 			return o, err
 		}
-		r.observeTester(ctx, &o)
+		r.observeTesters(ctx, &o)
 	case v1alpha1.PhaseMeasuring, v1alpha1.PhaseCollecting:
-		r.observeTester(ctx, &o)
+		r.observeTesters(ctx, &o)
 	}
 	return o, nil
 }
@@ -128,7 +130,7 @@ func (r *PerfRunReconciler) observeObjects(ctx context.Context, o *stage.Observa
 	if !o.Dapr.CRDs {
 		return nil
 	}
-	for _, want := range r.objects(o) {
+	for _, want := range r.wanted(o) {
 		found := &metav1.PartialObjectMetadata{}
 		found.SetGroupVersionKind(want.GetObjectKind().GroupVersionKind())
 		err := r.Live.Get(ctx, client.ObjectKeyFromObject(want), found)
@@ -145,7 +147,17 @@ func (r *PerfRunReconciler) observeObjects(ctx context.Context, o *stage.Observa
 	return nil
 }
 
-// objects in the order in which they are created: a sidecar that starts looks for its Configuration first.
+// wanted are the objects that are to be there by now.
+func (r *PerfRunReconciler) wanted(o *stage.Observation) []client.Object {
+	objects := plan.ObjectsOf(o.Run, o.Settings, r.operator())
+	out := []client.Object{objects.Configuration, objects.Service, objects.Target}
+	if target := o.Target.Pod(); plan.TargetFirst(o.Settings) && (target == nil || target.Spec.NodeName == "") {
+		return out
+	}
+	return append(out, objects.LoadTester)
+}
+
+// objects are all that a run has, in the order in which they are created: a sidecar that starts looks for its Configuration first.
 func (r *PerfRunReconciler) objects(o *stage.Observation) []client.Object {
 	objects := plan.ObjectsOf(o.Run, o.Settings, r.operator())
 	return []client.Object{objects.Configuration, objects.Service, objects.Target, objects.LoadTester}
@@ -154,15 +166,15 @@ func (r *PerfRunReconciler) objects(o *stage.Observation) []client.Object {
 func (r *PerfRunReconciler) observeWorkloads(ctx context.Context, o *stage.Observation) error {
 	names := plan.NamesOf(o.Run)
 	var err error
-	if o.LoadTester, err = r.workload(ctx, o.Run, names.LoadTester, plan.RoleLoadTester); err != nil {
+	if o.LoadTester, err = r.workload(ctx, o.Run, names.LoadTester, plan.RoleLoadTester, int(o.Settings.LoadTesterReplicas)); err != nil {
 		return err
 	}
-	o.Target, err = r.workload(ctx, o.Run, names.Target, plan.RoleTarget)
+	o.Target, err = r.workload(ctx, o.Run, names.Target, plan.RoleTarget, 1)
 	return err
 }
 
-// workload reads a Deployment of the run and its newest pod that is not on its way out, from the cache.
-func (r *PerfRunReconciler) workload(ctx context.Context, run *v1alpha1.PerfRun, name, role string) (stage.Workload, error) {
+// workload reads a Deployment of the run and its newest pods that are not on their way out, from the cache.
+func (r *PerfRunReconciler) workload(ctx context.Context, run *v1alpha1.PerfRun, name, role string, replicas int) (stage.Workload, error) {
 	var out stage.Workload
 	deployment := &appsv1.Deployment{}
 	err := r.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: name}, deployment)
@@ -178,10 +190,15 @@ func (r *PerfRunReconciler) workload(ctx context.Context, run *v1alpha1.PerfRun,
 		return out, fmt.Errorf("listing the pods of %s: %w", name, err)
 	}
 	for i := range pods.Items {
-		pod := &pods.Items[i]
-		if pod.DeletionTimestamp == nil && (out.Pod == nil || out.Pod.CreationTimestamp.Before(&pod.CreationTimestamp)) {
-			out.Pod = pod
+		if pod := &pods.Items[i]; pod.DeletionTimestamp == nil {
+			out.Pods = append(out.Pods, pod)
 		}
 	}
+	byName := func(a, b *corev1.Pod) int { return cmp.Compare(a.Name, b.Name) }
+	slices.SortFunc(out.Pods, func(a, b *corev1.Pod) int {
+		return cmp.Or(b.CreationTimestamp.Compare(a.CreationTimestamp.Time), byName(a, b))
+	})
+	out.Pods = out.Pods[:min(len(out.Pods), replicas)]
+	slices.SortFunc(out.Pods, byName)
 	return out, nil
 }

@@ -24,7 +24,7 @@ import (
 )
 
 // newRun makes a short run in a namespace of its own.
-func newRun(ctx context.Context) *v1alpha1.PerfRun {
+func newRun(ctx context.Context, mutate ...func(*v1alpha1.PerfRunSpec)) *v1alpha1.PerfRun {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	Expect(admin.Create(ctx, namespace)).To(Succeed())
@@ -36,6 +36,9 @@ func newRun(ctx context.Context) *v1alpha1.PerfRun {
 			// Nothing here makes a trace context, so nothing arrives sampled.
 			Sampling: ptr.To("0"),
 		},
+	}
+	for _, m := range mutate {
+		m(&run.Spec)
 	}
 	Expect(admin.Create(ctx, run)).To(Succeed())
 	// Whatever a spec leaves unfinished would hold the queue for the next.
@@ -54,12 +57,13 @@ func verdict(run *v1alpha1.PerfRun) metav1.Condition {
 	return ptr.Deref(meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionSucceeded), metav1.Condition{})
 }
 
-// expected is the number of requests that one attempt sends: those of its blocks, and before each block one that asks and one for each connection.
+// expected is the number of requests that one attempt sends: those of its blocks, and before each block one from each load tester that asks
+// and one for each connection.
 func expected(run *v1alpha1.PerfRun) int64 {
 	settings := run.Spec.EffectiveSettings()
 	var n int64
 	for _, b := range plan.Blocks(settings) {
-		n += 1 + int64(b.Connections)
+		n += int64(settings.LoadTesterReplicas) + int64(b.Connections)
 		if b.Duration > 0 {
 			n += measure.Requests(float64(settings.RPS), b.Duration)
 		}
@@ -131,9 +135,9 @@ var _ = Describe("A PerfRun", func() {
 
 		deployment := &appsv1.Deployment{}
 		Expect(admin.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: "invoke-loadtester"}, deployment)).To(Succeed())
-		k.kill(plan.RoleLoadTester)
+		k.kill(k.testerIP)
 		Eventually(func() error { _, err := http.Get("http://" + k.testerIP + ":8080/healthz"); return err }).Should(HaveOccurred())
-		k.start(plan.RoleLoadTester, deployment.Spec.Template.Spec.Containers[0].Args)
+		k.start(plan.RoleLoadTester, k.testerIP, deployment.Spec.Template.Spec.Containers[0].Args)
 		sent := k.requests.Load()
 
 		Eventually(func() v1alpha1.Phase {

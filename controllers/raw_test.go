@@ -185,5 +185,6 @@ func expectRawData(ctx context.Context, run *v1alpha1.PerfRun) {
 	Expect(v1alpha1.NewLatency(p50)).To(Equal(*run.Status.Results[0].Dapr.Latency.P50), "status and raw data agree")
 	var requests strings.Builder
 	Expect(document.WriteRequests(&requests, rawdata.Selection{Arm: measure.Dapr})).To(Succeed())
-	Expect(strings.Count(requests.String(), "\n")).To(Equal(3), "a heading and two seconds: %s", requests.String())
+	replicas := int(run.Status.Settings.LoadTesterReplicas)
+	Expect(strings.Count(requests.String(), "\n")).To(Equal(1+2*replicas), "a heading and two seconds of each load tester: %s", requests.String())
 }

@@ -82,9 +82,9 @@ func (r *PerfRunReconciler) announce(run *v1alpha1.PerfRun, former v1alpha1.Phas
 	r.Recorder.Eventf(run, nil, kind, c.Reason, string(phase), "%s", note)
 }
 
-// progress puts the load tester's word into the status.
+// progress puts the load testers' words into the status.
 func progress(o stage.Observation) *v1alpha1.Progress {
-	p := o.Tester.Progress
+	p := stage.Together(o.Testers)
 	if p == nil {
 		return o.Run.Status.Progress
 	}

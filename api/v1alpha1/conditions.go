@@ -58,7 +58,7 @@ const (
 	ReasonThresholdUndecided = "ThresholdUndecided"
 	// ReasonMTLSMismatch: the sidecars were seen to do the opposite of spec.mTLS. Error, before any load.
 	ReasonMTLSMismatch = "MTLSMismatch"
-	// ReasonLoadTesterLost: the load tester restarted or its pod went away; what it had measured is lost. Error.
+	// ReasonLoadTesterLost: a load tester restarted or its pod went away; what it had measured is lost. Error.
 	ReasonLoadTesterLost = "LoadTesterLost"
 	// ReasonPathNotWorking: one of the two paths answered no request during warm-up. Error.
 	ReasonPathNotWorking = "PathNotWorking"
@@ -84,6 +84,8 @@ const (
 	ReasonLoadTesterLate = "LoadTesterLate"
 	// ReasonRequestsSkipped: more than 0.1% of the requests could not be sent before the block's deadline.
 	ReasonRequestsSkipped = "RequestsSkipped"
+	// ReasonStartSkew: the load testers began the block more than 100 ms apart.
+	ReasonStartSkew = "StartSkew"
 	// ReasonRateShortfall: less than 99% of the declared rate was achieved.
 	ReasonRateShortfall = "RateShortfall"
 )
@@ -94,6 +96,8 @@ const (
 	ReasonDrift = "Drift"
 	// ReasonSamplingUnknown: the target is not perfrun's own application, so nobody counted how many requests arrived sampled.
 	ReasonSamplingUnknown = "SamplingUnknown"
+	// ReasonReplicasDisagree: a load tester's percentile differs from that of all of them by more than 10%, and not by chance.
+	ReasonReplicasDisagree = "ReplicasDisagree"
 	// ReasonBlocksNotListed: more blocks are invalid than status.invalidBlocks holds.
 	ReasonBlocksNotListed = "BlocksNotListed"
 )

@@ -40,6 +40,10 @@ func (s *PerfRunSpec) EffectiveSettings() Settings {
 		out.Connections = []int32{DefaultConnections}
 	}
 	out.Warmup = ptr.Deref(s.Warmup, metav1.Duration{Duration: min(DefaultWarmup, out.Duration.Duration)})
+	out.LoadTesterReplicas = 1
+	if s.LoadTester != nil {
+		out.LoadTesterReplicas = ptr.Deref(s.LoadTester.Replicas, out.LoadTesterReplicas)
+	}
 	if s.Sidecar != nil {
 		out.SidecarCPU = ptr.Deref(s.Sidecar.CPU, out.SidecarCPU)
 		out.SidecarMemory = ptr.Deref(s.Sidecar.Memory, out.SidecarMemory)

@@ -26,6 +26,8 @@ func published(change func(*v1alpha1.Settings)) v1alpha1.Settings {
 		Sampling:     "0.1",
 		Placement:    v1alpha1.PlacementDifferentNode,
 		SidecarCPU:   resource.MustParse("500m"),
+
+		LoadTesterReplicas: 1,
 	}
 	if change != nil {
 		change(&s)
@@ -54,6 +56,8 @@ func TestEffectiveSettings(t *testing.T) {
 				Baseline:  ptr.To(v1alpha1.BaselineNone),
 				Placement: ptr.To(v1alpha1.PlacementAny),
 				Sidecar:   &v1alpha1.SidecarSettings{CPU: quantity("2"), Memory: quantity("256Mi")},
+
+				LoadTester: &v1alpha1.LoadTesterSettings{Replicas: ptr.To[int32](2)},
 			},
 			want: v1alpha1.Settings{
 				RPS: 500, PayloadBytes: 1 << 20, Duration: *seconds(90), Warmup: *seconds(20),
@@ -61,6 +65,8 @@ func TestEffectiveSettings(t *testing.T) {
 				Baseline:   v1alpha1.BaselineNone,
 				Placement:  v1alpha1.PlacementAny,
 				SidecarCPU: resource.MustParse("2"), SidecarMemory: resource.MustParse("256Mi"),
+
+				LoadTesterReplicas: 2,
 			},
 		},
 		"a body counts in bytes, not characters": {

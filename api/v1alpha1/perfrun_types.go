@@ -83,6 +83,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.thresholds) || !has(self.pairs) || self.pairs >= 6 || !(has(self.thresholds.added) || has(self.thresholds.latency) || has(self.thresholds.sidecarCPU))",fieldPath=".pairs",message="pairs must be at least 6 with thresholds on added, latency or sidecarCPU: they are judged on an interval, and with fewer pairs there is none"
 // +kubebuilder:validation:XValidation:rule="!has(self.baseline) || self.baseline != 'None' || !has(self.thresholds) || !has(self.thresholds.added)",fieldPath=".baseline",message="thresholds.added needs a baseline to compare with: leave baseline out, or limit thresholds.latency instead"
 // +kubebuilder:validation:XValidation:rule=`!has(self.warmup) || !self.warmup.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || (has(self.duration) ? !self.duration.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.warmup) <= duration(self.duration) : duration(self.warmup) <= duration('1m'))`,fieldPath=".warmup",message="warmup must not be longer than duration (default 1m)"
+// +kubebuilder:validation:XValidation:rule="!has(self.loadTester) || !has(self.loadTester.replicas) || (has(self.connections) ? self.connections.all(c, c % self.loadTester.replicas == 0) : 16 % self.loadTester.replicas == 0)",fieldPath=".connections",message="connections (default [16]) must be multiples of loadTester.replicas, so that each load tester has the same share of the load"
 // +kubebuilder:validation:XValidation:rule=`!has(self.duration) || !self.duration.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.duration).getSeconds() >= (has(self.pairs) ? self.pairs : 6)`,fieldPath=".duration",message="duration must be at least 1s for each of the pairs (default 6)"
 type PerfRunSpec struct {
 	// scenario is the path that is measured. Invocation: service invocation, HTTP to HTTP.
@@ -155,9 +156,9 @@ type PerfRunSpec struct {
 	// +optional
 	Sidecar *SidecarSettings `json:"sidecar,omitempty"`
 
-	// loadTester configures the pod that sends the load.
+	// loadTester configures the pods that send the load.
 	// +optional
-	LoadTester *PodSettings `json:"loadTester,omitempty"`
+	LoadTester *LoadTesterSettings `json:"loadTester,omitempty"`
 
 	// target configures the pod that receives the load, and says what application it is.
 	// +optional
@@ -282,7 +283,20 @@ type SidecarSettings struct {
 	LogLevel *string `json:"logLevel,omitempty"`
 }
 
-// PodSettings configures one of the run's two pods.
+// LoadTesterSettings configures the pods that send the load.
+type LoadTesterSettings struct {
+	PodSettings `json:",inline"`
+
+	// replicas is the number of load tester pods, each with a Dapr sidecar of its own, that the connections and the rate of requests are
+	// divided among evenly; from 1 to 16, and every number of connections must be a multiple of it. More than one is for a load that one
+	// pod, or its sidecar, cannot carry. Default 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	Replicas *int32 `json:"replicas,omitempty"`
+}
+
+// PodSettings configures the pods of the load tester or of the target.
 type PodSettings struct {
 	// resources of the main container. Unset: no limits, so that only the sidecars are held back, and a request of CPU (500m for the
 	// load tester, 100m for the target), without which the sidecars would be served first on a busy node.

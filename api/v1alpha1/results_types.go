@@ -15,6 +15,9 @@ type PointResult struct {
 	// added is what Dapr adds: latency, which takes a baseline, and CPU.
 	// +optional
 	Added *Added `json:"added,omitempty"`
+	// startSkewMax is the most that the load testers were apart in beginning a block of this point. Absent with one load tester.
+	// +optional
+	StartSkewMax *Latency `json:"startSkewMax,omitempty"`
 }
 
 // ArmResult is what one arm came to at one point, all of its blocks merged.

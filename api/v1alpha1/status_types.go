@@ -146,6 +146,8 @@ type Settings struct {
 	Sampling string `json:"sampling"`
 	// placement of load tester and target.
 	Placement Placement `json:"placement"`
+	// loadTesterReplicas is the number of load tester pods that the load is divided among.
+	LoadTesterReplicas int32 `json:"loadTesterReplicas"`
 	// sidecarCPU is each sidecar's CPU limit; "0": none.
 	SidecarCPU resource.Quantity `json:"sidecarCPU"`
 	// sidecarMemory is each sidecar's memory limit; "0": none.
@@ -156,10 +158,11 @@ type Settings struct {
 type Attempt struct {
 	// id is unique to this attempt.
 	ID string `json:"id"`
-	// loadTester is the pod, by name, that this attempt belongs to.
-	LoadTester string `json:"loadTester"`
-	// instance is the load tester process that this attempt belongs to. Another process refuses it: a restart has lost the measurement.
-	Instance string `json:"instance"`
+	// loadTesters are the load testers that this attempt belongs to, in the order of their shares of the schedule.
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	LoadTesters []LoadTester `json:"loadTesters"`
 	// target is the target's pod, by name, that the attempt began with.
 	Target string `json:"target"`
 	// restarts are the restart counts at the start, by POD/CONTAINER, of the run's containers and the control plane's.
@@ -167,6 +170,21 @@ type Attempt struct {
 	Restarts map[string]int32 `json:"restarts,omitempty"`
 	// startTime is when the attempt was recorded.
 	StartTime metav1.Time `json:"startTime"`
+	// loadStartTime is the moment from which several load testers count when each block begins. Absent with one, which begins at once.
+	// +optional
+	LoadStartTime *metav1.Time `json:"loadStartTime,omitempty"`
+}
+
+// LoadTester is one of an attempt's load testers.
+type LoadTester struct {
+	// pod that it runs in, by name.
+	Pod string `json:"pod"`
+	// instance is the process. Another one refuses the attempt: a restart has lost the measurement.
+	Instance string `json:"instance"`
+	// clockOffset is by how much its clock was seen to be ahead of the operator's; "0s" where that was less than what the way of the
+	// question and the answer may explain. Absent with one load tester.
+	// +optional
+	ClockOffset *Latency `json:"clockOffset,omitempty"`
 }
 
 // Progress of a measurement.
@@ -202,7 +220,7 @@ type Environment struct {
 	// not observed: only perfrun's own application counts them.
 	// +optional
 	Sampling string `json:"sampling,omitempty"`
-	// nodes that the two pods ran on.
+	// nodes that the run's pods ran on.
 	// +optional
 	Nodes *Nodes `json:"nodes,omitempty"`
 	// images of the containers.
@@ -210,10 +228,15 @@ type Environment struct {
 	Images *Images `json:"images,omitempty"`
 }
 
-// Nodes names where the two pods ran.
+// Nodes names where the pods ran.
 type Nodes struct {
-	// loadTester is the load tester's node.
+	// loadTester is the load tester's node; with several, that of the first.
 	LoadTester string `json:"loadTester"`
+	// loadTesters are the nodes of several load testers, in the order of status.attempt.loadTesters. Absent with one.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	LoadTesters []string `json:"loadTesters,omitempty"`
 	// target is the target's node.
 	Target string `json:"target"`
 }
@@ -270,10 +293,10 @@ const (
 
 // Summary repeats a few figures for display.
 type Summary struct {
-	// sidecarCPU is the vCPU of both sidecars together during the Dapr arm.
+	// sidecarCPU is the vCPU of both sidecars together during the Dapr arm; with several load testers, of all sidecars.
 	// +optional
 	SidecarCPU string `json:"sidecarCPU,omitempty"`
-	// sidecarMemory is the mean memory of both sidecars together during the Dapr arm.
+	// sidecarMemory is the mean memory of both sidecars together during the Dapr arm; with several load testers, of all sidecars.
 	// +optional
 	SidecarMemory string `json:"sidecarMemory,omitempty"`
 }

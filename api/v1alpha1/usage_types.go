@@ -51,6 +51,7 @@ type Usage struct {
 	// +optional
 	CPU *resource.Quantity `json:"cpu,omitempty"`
 	// cpuPer1000RPS is cpu for each 1000 successful requests per second; only where the load is what drives it: app, load tester and the Dapr arm's sidecars.
+	// With several load testers, the requests are those of the pod itself.
 	// +optional
 	CPUPer1000RPS *resource.Quantity `json:"cpuPer1000RPS,omitempty"`
 	// memory over the readings within the blocks.

@@ -107,6 +107,9 @@ var _ = Describe("A PerfRun", func() {
 		Entry("all errors allowed", `thresholds: {errorRatio: "1.0"}`),
 		Entry("a threshold on an interval with enough pairs", `{pairs: 6, thresholds: {added: {p90: 2ms}}}`),
 		Entry("thresholds that need no interval with one pair", `{pairs: 1, thresholds: {errorRatio: "0.01", sidecarMemory: 1Gi}}`),
+		Entry("one load tester", "loadTester: {replicas: 1}"),
+		Entry("load testers that share the default connections", "loadTester: {replicas: 16}"),
+		Entry("load testers that share each of the connections", "{connections: [3, 24], loadTester: {replicas: 3}}"),
 		Entry("settings of both pods", `
 loadTester:
   resources: {requests: {cpu: 1, memory: 64Mi}, limits: {cpu: "2", memory: 128Mi}}
@@ -185,6 +188,13 @@ target:
 		// Without the rule it would be stored, and no typed client could ever read the list of PerfRuns again.
 		Entry("a request that only looks like a quantity", `loadTester: {resources: {requests: {cpu: "1e1.5"}}}`,
 			"spec.loadTester.resources", "must be quantities"),
+		Entry("no load tester", "loadTester: {replicas: 0}", "spec.loadTester.replicas", "greater than or equal to 1"),
+		Entry("too many load testers", "{connections: [17], loadTester: {replicas: 17}}", "spec.loadTester.replicas", "less than or equal to 16"),
+		Entry("load testers among which the default connections cannot be divided", "loadTester: {replicas: 3}",
+			"spec.connections", "connections (default [16]) must be multiples of loadTester.replicas"),
+		Entry("load testers among which some connections cannot be divided", "{connections: [8, 9], loadTester: {replicas: 2}}",
+			"spec.connections", "must be multiples of loadTester.replicas"),
+		Entry("several targets", "target: {replicas: 2}", `unknown field "spec.target.replicas"`),
 		Entry("a limit below 0", "target: {resources: {limits: {memory: -1}}}", "spec.target.resources", "0 or more"),
 		Entry("resource claims", "target: {resources: {claims: [{name: gpu}]}}", "spec.target.resources", "requests and limits only"),
 		Entry("an empty target.image", `target: {image: ""}`, "spec.target.image", "at least 1 chars long"),
@@ -255,6 +265,7 @@ target:
 		Entry(nil, "thresholds", "{added: {p90: 2ms}}", "{added: {p90: 3ms}}"),
 		Entry(nil, "thresholds", "{errorRatio: '0.1'}", "{errorRatio: '0.1', sidecarCPU: 1}"),
 		Entry(nil, "loadTester", "{nodeSelector: {disk: ssd}}", "{nodeSelector: {disk: hdd}}"),
+		Entry(nil, "loadTester", "{replicas: 2}", "{replicas: 4}"),
 		Entry(nil, "target", "{resources: {limits: {cpu: 1}}}", "{resources: {limits: {cpu: 2}}}"),
 		Entry(nil, "target", "{image: app}", "{image: app, port: 5000}"),
 	)

@@ -85,7 +85,8 @@ func (a *attempt) stop() {
 	a.cancel()
 }
 
-// progress reports the load's time as the sum of the blocks before and what has passed of the current one.
+// progress reports the load's time as the sum of the blocks before and what has passed of the current one; where the plan says when each
+// block begins, as what has passed since its start.
 func (a *attempt) progress() measure.Progress {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -103,6 +104,13 @@ func (a *attempt) progress() measure.Progress {
 				p.MeasuredDone++
 			}
 		}
+	}
+	if start := a.plan.Start; !start.IsZero() {
+		p.Elapsed = p.LoadTime
+		if a.current < len(a.plan.Blocks) {
+			p.Elapsed = min(max(0, a.now().Sub(start)), p.LoadTime)
+		}
+		return p
 	}
 	if a.current < len(a.plan.Blocks) && !a.since.IsZero() && a.state == measure.Running {
 		p.Elapsed += min(a.now().Sub(a.since), a.plan.Blocks[a.current].Duration)

@@ -130,11 +130,11 @@ func (r *run) openOnce(ctx context.Context, b measure.Block, stop *atomic.Bool) 
 
 // warmUp is load whose figures are thrown away. One of no duration was done by priming.
 func (r *run) warmUp(ctx context.Context, i int, b measure.Block, conns []*connection) error {
-	r.env.Loading(i)
 	if b.Duration == 0 {
+		r.env.Loading(i)
 		return nil
 	}
-	report, err := r.load(ctx, b, conns)
+	report, err := r.load(ctx, i, b, conns)
 	if err != nil {
 		return err
 	}
@@ -147,12 +147,14 @@ func (r *run) warmUp(ctx context.Context, i int, b measure.Block, conns []*conne
 
 func (r *run) measured(ctx context.Context, i int, b measure.Block, conns []*connection) error {
 	index := len(r.report.Blocks)
+	if err := until(ctx, r.plan.Due(b), countersLead); err != nil {
+		return err
+	}
 	r.counters.read(ctx, index, everything)
 	tracesBefore, counted := r.traces(ctx, b)
 	nodesBefore := r.counters.nodes()
 	stopSampling := r.counters.sampling(ctx, index)
-	r.env.Loading(i)
-	report, err := r.load(ctx, b, conns)
+	report, err := r.load(ctx, i, b, conns)
 	stopSampling()
 	if err != nil {
 		return err
@@ -177,7 +179,13 @@ func (r *run) traces(ctx context.Context, b measure.Block) (traces measure.Trace
 	return traces, err == nil
 }
 
-func (r *run) load(ctx context.Context, b measure.Block, conns []*connection) (measure.BlockReport, error) {
+// load waits for the moment at which the block is due, if the plan has one, and sends its load.
+func (r *run) load(ctx context.Context, i int, b measure.Block, conns []*connection) (measure.BlockReport, error) {
+	due := r.plan.Due(b)
+	if err := until(ctx, due, 0); err != nil {
+		return measure.BlockReport{}, err
+	}
+	r.env.Loading(i)
 	report, err := drive(ctx, r.plan, b, conns)
 	if ctx.Err() != nil {
 		return report, ctx.Err()
@@ -185,7 +193,27 @@ func (r *run) load(ctx context.Context, b measure.Block, conns []*connection) (m
 	if err != nil {
 		return report, failureOf(err)
 	}
+	report.Due = due
 	return report, nil
+}
+
+// countersLead is how long before a block is due its counters are read: a dozen pages of metrics are read at once, in some 20 ms on an
+// idle node. What lies between the readings counts as the block's time, and this is 1% of a block of 10 s.
+const countersLead = 100 * time.Millisecond
+
+// until waits for the moment that lies so long before due; not at all if that is over, or due is zero. The error is ctx's.
+func until(ctx context.Context, due time.Time, before time.Duration) error {
+	if due.IsZero() {
+		return nil
+	}
+	timer := time.NewTimer(time.Until(due) - before)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }
 
 func mostFrequent(errors map[int]int64) (code int) {

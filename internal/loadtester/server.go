@@ -97,7 +97,11 @@ func Serve(ctx context.Context, opts Options) error {
 // Handler serves all of the contract's paths.
 func (s *Server) Handler() http.Handler {
 	api := http.NewServeMux()
-	api.HandleFunc("GET "+measure.PathInfo, func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, s.info) })
+	api.HandleFunc("GET "+measure.PathInfo, func(w http.ResponseWriter, _ *http.Request) {
+		info := s.info
+		info.Now = time.Now()
+		answer(w, http.StatusOK, info)
+	})
 	api.HandleFunc("POST "+measure.PathRuns, s.start)
 	api.HandleFunc("GET "+measure.PathRuns+"/{attempt}", s.known(func(w http.ResponseWriter, _ *http.Request, a *attempt) {
 		answer(w, http.StatusOK, a.progress())

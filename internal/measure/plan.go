@@ -12,8 +12,9 @@ import (
 
 // Version of the contract. Operator and load tester come from one image, so the two differ only while an upgrade is under way;
 // a load tester refuses a plan of another version. 2: reports tell of steal and of the load tester's CPUs; without them the rules on
-// both would seem to be kept. 3: histograms are strings as HdrHistogram writes them, no longer in base64 once more. 4: a plan has endpoints instead of URLs, and a
-// report tells how many answers came without the kernel's time; what the target has traced is read from a place of its own.
+// both would seem to be kept. 3: histograms are strings as HdrHistogram writes them, no longer in base64 once more. 4: a plan has endpoints instead of URLs, and may
+// be one share of several, with moments at which its blocks begin; a report tells how many answers came without the kernel's time; what
+// the target has traced is read from a place of its own.
 const Version = 4
 
 // Arm is one way to reach the target.
@@ -27,7 +28,8 @@ const (
 	Dapr Arm = "Dapr"
 )
 
-// Plan is one attempt at a measurement: everything that the load tester needs to run it by itself.
+// Plan is one attempt at a measurement: everything that the load tester needs to run it by itself. Where several load testers share the
+// load, each has a plan of its own with its share of the rate and of the connections, and all have the same Start and Blocks.
 type Plan struct {
 	// Version of the contract.
 	Version int `json:"version"`
@@ -38,6 +40,11 @@ type Plan struct {
 	// Instance is the load tester process that the attempt was recorded for (Info.Instance). Another process refuses it,
 	// since a restart in between may mean that load was already sent.
 	Instance string `json:"instance"`
+	// Start is the moment that Block.At counts from, by the load tester's own clock. Zero: each block begins when the one before has ended.
+	Start time.Time `json:"start,omitzero"`
+	// Offset is how much later than others this load tester begins each block, so that the requests of all of them are one evenly
+	// spaced schedule. Only with Start.
+	Offset time.Duration `json:"offset,omitempty"`
 	// RPS is the rate of requests per second within each block.
 	RPS float64 `json:"rps"`
 	// Body of every request.
@@ -93,6 +100,8 @@ type Block struct {
 	Duration time.Duration `json:"duration"`
 	// Warmup blocks are run and discarded.
 	Warmup bool `json:"warmup,omitempty"`
+	// At is when the block begins, from Plan.Start. A load tester that is not ready then begins late, and says so.
+	At time.Duration `json:"at,omitempty"`
 }
 
 // Source says how a counter is read.
@@ -122,8 +131,19 @@ type Counter struct {
 	URL string `json:"url,omitempty"`
 }
 
-// LoadTime is how long the blocks of the plan take, warm-ups included, gaps between them not.
+// Due is the moment at which a block is to begin; zero where it begins when the one before has ended.
+func (p *Plan) Due(b Block) time.Time {
+	if p.Start.IsZero() {
+		return time.Time{}
+	}
+	return p.Start.Add(b.At + p.Offset)
+}
+
+// LoadTime is how long the blocks of the plan take, warm-ups included, and the gaps between them only where the plan says when each begins.
 func (p *Plan) LoadTime() time.Duration {
+	if n := len(p.Blocks); n > 0 && !p.Start.IsZero() {
+		return p.Blocks[n-1].At + p.Blocks[n-1].Duration
+	}
 	var d time.Duration
 	for _, b := range p.Blocks {
 		d += b.Duration
@@ -156,6 +176,7 @@ func (p *Plan) Validate() error {
 	check(p.RPS > 0 && p.RPS <= 100000, "rps %g: must be above 0 and at most 100000", p.RPS)
 	check(len(p.Body) <= 1<<20, "body of %d bytes: at most 1 MiB", len(p.Body))
 	check(p.RequestTimeout > 0 && p.RequestTimeout <= time.Minute, "requestTimeout %s: must be above 0 and at most 1m", p.RequestTimeout)
+	check(p.Offset >= 0, "offset %s: must not be below 0", p.Offset)
 	check(len(p.Blocks) > 0 && len(p.Blocks) <= 4096, "%d blocks: must be between 1 and 4096", len(p.Blocks))
 	for i, b := range p.Blocks {
 		check(b.Connections >= 1 && b.Connections <= 4096, "block %d: %d connections: must be between 1 and 4096", i, b.Connections)
@@ -164,6 +185,7 @@ func (p *Plan) Validate() error {
 		// Fortio lowers the number of connections silently when there are fewer than two requests for each.
 		check(b.Warmup || Requests(p.RPS, b.Duration) >= 2*int64(b.Connections),
 			"block %d: %d requests over %d connections: at least two for each connection are needed", i, Requests(p.RPS, b.Duration), b.Connections)
+		check(p.Start.IsZero() || i == 0 || b.At >= p.Blocks[i-1].At+p.Blocks[i-1].Duration, "block %d begins before the one before it has ended", i)
 		endpoint := p.Endpoints[b.Arm]
 		check(isHTTP(endpoint.URL), "url of arm %s %q: must be http://host...", b.Arm, endpoint.URL)
 		check(isMethod(endpoint.Method), "method of arm %s %q: must be one of HTTP, such as POST", b.Arm, endpoint.Method)

@@ -21,6 +21,8 @@ type Info struct {
 	Run string `json:"run"`
 	// Instance is drawn afresh by each process.
 	Instance string `json:"instance"`
+	// Now is its clock's time at the moment of the answer.
+	Now time.Time `json:"now"`
 }
 
 // Failure causes: why an attempt ended in Failed.
@@ -46,12 +48,12 @@ type Progress struct {
 	// MeasuredDone and Measured count the blocks that are not warm-ups.
 	MeasuredDone int `json:"measuredDone"`
 	Measured     int `json:"measured"`
-	// Elapsed is the load's time that has passed, at most LoadTime.
+	// Elapsed is the part of LoadTime that has passed.
 	Elapsed  time.Duration `json:"elapsed"`
 	LoadTime time.Duration `json:"loadTime"`
 }
 
-// Report is all that an attempt has recorded.
+// Report is all that an attempt has recorded: what one load tester says of its plan, or what internal/merge has made of several.
 type Report struct {
 	Version int    `json:"version"`
 	Run     string `json:"run"`
@@ -66,6 +68,18 @@ type Report struct {
 	Usage []Series `json:"usage"`
 	// Windows are metrics-server's figures that the operator posted while the attempt ran.
 	Windows []Window `json:"windows,omitempty"`
+	// Replicas are the load testers of a merged report, in the order of their shares.
+	Replicas []Replica `json:"replicas,omitempty"`
+}
+
+// Replica is one load tester of several.
+type Replica struct {
+	// Pod that it ran in.
+	Pod string `json:"pod"`
+	// CPUs that its process may run on, limits by quota aside.
+	CPUs int `json:"cpus"`
+	// ClockOffset is by how much its clock was ahead of the operator's when the attempt was recorded; 0 where no difference could be told.
+	ClockOffset time.Duration `json:"clockOffset"`
 }
 
 // Observed is what the load tester saw of the environment.
@@ -91,6 +105,8 @@ type BlockReport struct {
 	// Start and End of the load: from the first request's due time to the last answer.
 	Start time.Time `json:"start"`
 	End   time.Time `json:"end"`
+	// Due is Plan.Due, when the load was to begin; in a merged block, that of the first replica.
+	Due time.Time `json:"due,omitzero"`
 	// Planned requests, Connections times Plan.PerConnection; Planned = Succeeded + errors + Skipped.
 	Planned int64 `json:"planned"`
 	// Succeeded requests: a whole 2xx answer.
@@ -116,8 +132,26 @@ type BlockReport struct {
 	// Steal is the share of its node's CPU time that the hypervisor gave to others during the block, by pod; pods whose node could
 	// not be read are missing.
 	Steal map[string]float64 `json:"steal,omitempty"`
-	// Timelines are how the block went, once for each step of TimelineSteps that the load tester had room for.
+	// Timelines are how the block went, once for each step of TimelineSteps that the load tester had room for; in a merged report, once
+	// for each step and replica.
 	Timelines []Timeline `json:"timelines,omitempty"`
+	// Replicas are the load testers' own parts of a merged block, in the order of Report.Replicas.
+	Replicas []ReplicaBlock `json:"replicas,omitempty"`
+	// StartSkew is the most that the replicas were apart in beginning the block, their clocks' offsets taken out.
+	StartSkew time.Duration `json:"startSkew,omitempty"`
+}
+
+// ReplicaBlock is one load tester's part of a block. Its histograms are in those of the block.
+type ReplicaBlock struct {
+	// Start of its load, by its own clock, and how much later than Due that was.
+	Start time.Time     `json:"start"`
+	Late  time.Duration `json:"late"`
+	// Succeeded of the requests that it sent.
+	Succeeded int64 `json:"succeeded"`
+	// P50, P90 and P99 of its response times in microseconds; nil with fewer than 10 samples beyond.
+	P50 *int64 `json:"p50,omitempty"`
+	P90 *int64 `json:"p90,omitempty"`
+	P99 *int64 `json:"p99,omitempty"`
 }
 
 // EncodedHistogram is HdrHistogram's own text, which is base64 already: in JSON it is a string as it is, and not once more in base64.
@@ -142,6 +176,8 @@ type Timeline struct {
 	// Step is the length of an interval in seconds: interval i is from Step*i to Step*(i+1) after the block's Start. The requests that
 	// are due at the very end of the block, one on each connection, count in its last interval.
 	Step int `json:"step"`
+	// Replica is the index in BlockReport.Replicas of the load tester that sent the requests, whose own Start then counts; 0 where there is one.
+	Replica int `json:"replica,omitempty"`
 	// Requests that were due in each interval and were sent.
 	Requests []int64 `json:"requests"`
 	// Errors are those of them that failed; nil if none did in the whole block.

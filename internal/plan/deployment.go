@@ -15,6 +15,7 @@ import (
 // pod says in what the run's two Deployments differ.
 type pod struct {
 	name, role string
+	replicas   int32
 	// containers of ours, the main one first.
 	containers []container
 	sidecar    dapr.Sidecar
@@ -38,18 +39,29 @@ func deployment(run *v1alpha1.PerfRun, p pod) *appsv1.Deployment {
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
 		ObjectMeta: meta(run, p.name, p.role),
 		Spec: appsv1.DeploymentSpec{
-			Replicas: ptr.To[int32](1),
+			Replicas: ptr.To(p.replicas),
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
 			Selector: &metav1.LabelSelector{MatchLabels: selector(run, p.role)},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: Labels(run, p.role), Annotations: p.sidecar.Annotations()},
-				Spec:       podSpec(p),
+				Spec:       podSpec(run, p),
 			},
 		},
 	}
 }
 
-func podSpec(p pod) corev1.PodSpec {
+// spread asks for replicas on different nodes where that is possible: those of one node share its CPU and its network.
+func spread(run *v1alpha1.PerfRun, p pod) []corev1.TopologySpreadConstraint {
+	if p.replicas == 1 {
+		return nil
+	}
+	return []corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: selector(run, p.role)},
+	}}
+}
+
+func podSpec(run *v1alpha1.PerfRun, p pod) corev1.PodSpec {
 	spec := corev1.PodSpec{
 		// The CPU and memory of every process of the pod, the sidecar's too, are read from /proc inside the pod:
 		// exact, cumulative, and without asking for any permission.
@@ -61,6 +73,7 @@ func podSpec(p pod) corev1.PodSpec {
 		Tolerations:                   p.settings.Tolerations,
 		ImagePullSecrets:              p.settings.ImagePullSecrets,
 		Affinity:                      p.affinity,
+		TopologySpreadConstraints:     spread(run, p),
 		SecurityContext: &corev1.PodSecurityContext{
 			RunAsNonRoot:   ptr.To(true),
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/internal/dapr"
@@ -32,6 +34,10 @@ func Check(s v1alpha1.Settings) error {
 		return fmt.Errorf("spec.warmup %s is longer than spec.duration %s", s.Warmup.Duration, s.Duration.Duration)
 	}
 	for _, c := range s.Connections {
+		if c%s.LoadTesterReplicas != 0 {
+			return fmt.Errorf("spec.connections %d is no multiple of spec.loadTester.replicas %d, so that the load testers cannot have the same share of the load",
+				c, s.LoadTesterReplicas)
+		}
 		if n := measure.Requests(float64(s.RPS), block); n < 2*int64(c) {
 			return fmt.Errorf("spec.rps %d sends %d requests in a block of %s: spec.connections %d needs at least two each, %d; raise rps or duration, or lower connections or pairs",
 				s.RPS, n, block, c, 2*c)
@@ -71,22 +77,41 @@ func blockDuration(s v1alpha1.Settings) time.Duration {
 
 // Pods are the pods that a measurement needs.
 type Pods struct {
-	LoadTester, Target *corev1.Pod
-	ControlPlane       []corev1.Pod
+	// LoadTesters in the order of attempt.LoadTesters.
+	LoadTesters  []*corev1.Pod
+	Target       *corev1.Pod
+	ControlPlane []corev1.Pod
 }
 
-// Measurement is the plan that the load tester runs.
-func Measurement(run *v1alpha1.PerfRun, s v1alpha1.Settings, attempt v1alpha1.Attempt, pods Pods) *measure.Plan {
-	names := NamesOf(run)
-	traces := ""
-	if !run.Spec.Target.Foreign() {
-		traces = targetURL(pods.Target, measure.TargetTracesPort, measure.TargetTracesPath)
+// Measurements are the plans that the load testers run, one for each of attempt.LoadTesters: the whole load where there is one, equal
+// shares of it where there are several.
+func Measurements(run *v1alpha1.PerfRun, s v1alpha1.Settings, attempt v1alpha1.Attempt, pods Pods) []*measure.Plan {
+	out := make([]*measure.Plan, len(attempt.LoadTesters))
+	for i, tester := range attempt.LoadTesters {
+		out[i] = measurement(run, s, attempt, pods)
+		out[i].Instance = tester.Instance
+		out[i].Counters = ownCounters(pods.LoadTesters[i])
+		if i == 0 {
+			// What all of them share is read by one.
+			out[i].Counters = append(out[i].Counters, sharedCounters(pods)...)
+			if !run.Spec.Target.Foreign() {
+				out[i].TracesURL = targetURL(pods.Target, measure.TargetTracesPort, measure.TargetTracesPath)
+			}
+		}
+		if len(out) > 1 {
+			share(out[i], i, len(out), ptr.Deref(attempt.LoadStartTime, metav1.Time{}).Time)
+		}
 	}
+	return out
+}
+
+// measurement is the whole load, as one load tester would run it.
+func measurement(run *v1alpha1.PerfRun, s v1alpha1.Settings, attempt v1alpha1.Attempt, pods Pods) *measure.Plan {
+	names := NamesOf(run)
 	return &measure.Plan{
 		Version:        measure.Version,
 		Run:            string(run.UID),
 		Attempt:        attempt.ID,
-		Instance:       attempt.Instance,
 		RPS:            float64(s.RPS),
 		Body:           body(run.Spec.Payload, s.PayloadBytes),
 		ContentType:    contentType(run.Spec.Payload),
@@ -96,8 +121,6 @@ func Measurement(run *v1alpha1.PerfRun, s v1alpha1.Settings, attempt v1alpha1.At
 			measure.Dapr:     {Method: "POST", URL: dapr.InvokeURL(names.Target, strings.TrimPrefix(measure.TargetPath, "/"))},
 		},
 		Blocks:             Blocks(s),
-		Counters:           counters(pods),
-		TracesURL:          traces,
 		SidecarMetadataURL: dapr.MetadataURL(),
 		MTLSProbe:          dapr.InternalAddress(pods.Target.Status.PodIP),
 		RequireMTLS:        s.MTLS,
@@ -108,16 +131,22 @@ func targetURL(target *corev1.Pod, port int, path string) string {
 	return "http://" + hostPort(target.Status.PodIP, port) + path
 }
 
-// counters lists what is read: /proc in both pods, which holds the application and its sidecar, and the metrics of every Dapr process.
-func counters(pods Pods) []measure.Counter {
-	target, tester := pods.Target, pods.LoadTester
-	out := []measure.Counter{
+// ownCounters are a load tester's: /proc in its own pod, which holds it and its sidecar, and the sidecar's metrics.
+func ownCounters(tester *corev1.Pod) []measure.Counter {
+	return []measure.Counter{
 		{Component: string(v1alpha1.ComponentLoadTester), Sidecar: string(v1alpha1.ComponentCallerSidecar),
 			Pod: tester.Name, Source: measure.SourceLocalProc},
-		{Component: string(v1alpha1.ComponentApp), Sidecar: string(v1alpha1.ComponentTargetSidecar), Pod: target.Name,
-			Source: measure.SourceRemoteProc, URL: targetURL(target, measure.TargetUsagePort, measure.TargetUsagePath)},
 		{Component: string(v1alpha1.ComponentCallerSidecar), Pod: tester.Name,
 			Source: measure.SourcePrometheus, URL: dapr.MetricsURL(tester.Status.PodIP)},
+	}
+}
+
+// sharedCounters are /proc in the target's pod, and the metrics of its sidecar and of every process of Dapr's control plane.
+func sharedCounters(pods Pods) []measure.Counter {
+	target := pods.Target
+	out := []measure.Counter{
+		{Component: string(v1alpha1.ComponentApp), Sidecar: string(v1alpha1.ComponentTargetSidecar), Pod: target.Name,
+			Source: measure.SourceRemoteProc, URL: targetURL(target, measure.TargetUsagePort, measure.TargetUsagePath)},
 		{Component: string(v1alpha1.ComponentTargetSidecar), Pod: target.Name,
 			Source: measure.SourcePrometheus, URL: dapr.MetricsURL(target.Status.PodIP)},
 	}

@@ -50,9 +50,13 @@ func ObjectsOf(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) O
 
 func loadTesterPod(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) pod {
 	names := NamesOf(run)
+	var own *v1alpha1.PodSettings
+	if run.Spec.LoadTester != nil {
+		own = &run.Spec.LoadTester.PodSettings
+	}
 	out := pod{
-		name: names.LoadTester, role: RoleLoadTester,
-		settings: podSettings(run.Spec.LoadTester, loadTesterCPU),
+		name: names.LoadTester, role: RoleLoadTester, replicas: settings.LoadTesterReplicas,
+		settings: podSettings(own, loadTesterCPU),
 		sidecar:  sidecar(run, settings, names, names.LoadTester, 0),
 		affinity: affinity(run, settings.Placement),
 	}
@@ -118,7 +122,8 @@ func service(run *v1alpha1.PerfRun, name string) *corev1.Service {
 	}
 }
 
-// affinity places the load tester in relation to the target, which goes first where the two cannot both be placed at once.
+// affinity places the load testers in relation to the target. Who comes first does not matter for one; several go after the target, which
+// would find no node left if they had spread over all of them (TargetFirst).
 func affinity(run *v1alpha1.PerfRun, placement v1alpha1.Placement) *corev1.Affinity {
 	terms := []corev1.PodAffinityTerm{{
 		LabelSelector: &metav1.LabelSelector{MatchLabels: selector(run, RoleTarget)},
@@ -132,6 +137,11 @@ func affinity(run *v1alpha1.PerfRun, placement v1alpha1.Placement) *corev1.Affin
 	default:
 		return nil
 	}
+}
+
+// TargetFirst tells whether the load testers are to be created only once the target has a node.
+func TargetFirst(s v1alpha1.Settings) bool {
+	return s.LoadTesterReplicas > 1 && s.Placement == v1alpha1.PlacementDifferentNode
 }
 
 func meta(run *v1alpha1.PerfRun, name, role string) metav1.ObjectMeta {

@@ -47,11 +47,14 @@ func TestObjectsAreRenderedAsReviewed(t *testing.T) {
 			s.Placement = ptr.To(v1alpha1.PlacementSameNode)
 			s.Sidecar = &v1alpha1.SidecarSettings{CPU: ptr.To(resource.MustParse("0")), Memory: ptr.To(resource.MustParse("256Mi")),
 				Image: ptr.To("example.org/daprd:1"), LogLevel: ptr.To("warn")}
-			s.LoadTester = &v1alpha1.PodSettings{
-				Resources:        &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
-				NodeSelector:     map[string]string{"pool": "bench"},
-				Tolerations:      []corev1.Toleration{{Key: "bench", Operator: corev1.TolerationOpExists}},
-				ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}},
+			s.LoadTester = &v1alpha1.LoadTesterSettings{
+				PodSettings: v1alpha1.PodSettings{
+					Resources:        &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
+					NodeSelector:     map[string]string{"pool": "bench"},
+					Tolerations:      []corev1.Toleration{{Key: "bench", Operator: corev1.TolerationOpExists}},
+					ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}},
+				},
+				Replicas: ptr.To[int32](2),
 			}
 			s.Target = &v1alpha1.TargetSettings{
 				PodSettings: v1alpha1.PodSettings{Resources: &corev1.ResourceRequirements{
@@ -143,6 +146,9 @@ func TestCheckNamesTheFieldsAndTheWayOut(t *testing.T) {
 			[]string{"spec.duration", "spec.pairs 6", "lengthen duration or lower pairs"}},
 		{"too few requests for the connections", func(s *v1alpha1.PerfRunSpec) { s.RPS = ptr.To[int32](3) },
 			[]string{"spec.rps 3", "spec.connections 16", "raise rps"}},
+		{"connections that cannot be divided", func(s *v1alpha1.PerfRunSpec) {
+			s.LoadTester = &v1alpha1.LoadTesterSettings{Replicas: ptr.To[int32](3)}
+		}, []string{"spec.connections 16", "spec.loadTester.replicas 3"}},
 		{"warm-up longer than the default duration", func(s *v1alpha1.PerfRunSpec) { s.Warmup = &metav1.Duration{Duration: 2 * time.Minute} },
 			[]string{"spec.warmup 2m0s", "spec.duration 1m0s"}},
 	}
@@ -186,17 +192,22 @@ func TestNamesAreValidForEveryPerfRun(t *testing.T) {
 func TestMeasurementIsAPlanThatTheLoadTesterTakes(t *testing.T) {
 	r := run()
 	pods := Pods{
-		LoadTester: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "lt"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}},
-		Target:     &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "tg"}, Status: corev1.PodStatus{PodIP: "fd00::2"}},
+		LoadTesters: []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "lt"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}}},
+		Target:      &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "tg"}, Status: corev1.PodStatus{PodIP: "fd00::2"}},
 		ControlPlane: []corev1.Pod{
 			{ObjectMeta: metav1.ObjectMeta{Name: "s-0", Labels: map[string]string{"app": "dapr-sentry"}}, Status: corev1.PodStatus{PodIP: "10.0.0.3"}},
 			{ObjectMeta: metav1.ObjectMeta{Name: "starting", Labels: map[string]string{"app": "dapr-operator"}}},
 			{ObjectMeta: metav1.ObjectMeta{Name: "dashboard", Labels: map[string]string{"app": "dapr-dashboard"}}, Status: corev1.PodStatus{PodIP: "10.0.0.4"}},
 		},
 	}
-	p := Measurement(r, r.Spec.EffectiveSettings(), v1alpha1.Attempt{ID: AttemptID, Instance: "i"}, pods)
+	attempt := v1alpha1.Attempt{ID: AttemptID, LoadTesters: []v1alpha1.LoadTester{{Pod: "lt", Instance: "i"}}}
+	plans := Measurements(r, r.Spec.EffectiveSettings(), attempt, pods)
+	p := plans[0]
 	if err := p.Validate(); err != nil {
 		t.Fatal(err)
+	}
+	if len(plans) != 1 || !p.Start.IsZero() || p.Offset != 0 || p.Instance != "i" {
+		t.Errorf("%d plans, the first for %s, to begin at %s + %s", len(plans), p.Instance, p.Start, p.Offset)
 	}
 	want := map[measure.Arm]string{
 		measure.Baseline: "http://invoke-target.bench:8080/echo",
@@ -209,7 +220,7 @@ func TestMeasurementIsAPlanThatTheLoadTesterTakes(t *testing.T) {
 	for _, c := range p.Counters {
 		urls = append(urls, c.Component+" "+c.URL)
 	}
-	wantURLs := []string{"loadTester ", "app http://[fd00::2]:18081/usage", "callerSidecar http://10.0.0.1:9090/metrics",
+	wantURLs := []string{"loadTester ", "callerSidecar http://10.0.0.1:9090/metrics", "app http://[fd00::2]:18081/usage",
 		"targetSidecar http://[fd00::2]:9090/metrics", "sentry http://10.0.0.3:9090/metrics"}
 	if diff := cmp.Diff(wantURLs, urls); diff != "" {
 		t.Error(diff)
@@ -218,7 +229,7 @@ func TestMeasurementIsAPlanThatTheLoadTesterTakes(t *testing.T) {
 		t.Errorf("traces are read from %q, want %q", p.TracesURL, want)
 	}
 	r.Spec.Target = &v1alpha1.TargetSettings{Image: ptr.To("example.org/app:1")}
-	if p := Measurement(r, r.Spec.EffectiveSettings(), v1alpha1.Attempt{ID: AttemptID, Instance: "i"}, pods); p.TracesURL != "" {
+	if p := Measurements(r, r.Spec.EffectiveSettings(), attempt, pods)[0]; p.TracesURL != "" {
 		t.Errorf("traces of another's application are read from %q", p.TracesURL)
 	}
 	if len(p.Body) != 1024 || p.MTLSProbe != "[fd00::2]:50002" || !p.RequireMTLS {

@@ -15,7 +15,7 @@ import (
 // ErrNoSeries: the document has no timelines.
 var ErrNoSeries = errors.New("there was no room for the blocks' series in the raw data (seriesStep 0); the histograms are whole")
 
-// WriteRequests writes the selected blocks' timelines as CSV: a line for each interval.
+// WriteRequests writes the selected blocks' timelines as CSV: a line for each interval, with the load tester's pod where there were several.
 func (d *Document) WriteRequests(w io.Writer, s Selection) error {
 	indexes, err := d.selected(s)
 	if err != nil {
@@ -24,21 +24,32 @@ func (d *Document) WriteRequests(w io.Writer, s Selection) error {
 	if d.SeriesStep == 0 {
 		return ErrNoSeries
 	}
-	rows := [][]string{{"block", "arm", "connections", "pair", "second", "time", "requests", "errors", "p50_us", "p99_us"}}
+	rows := [][]string{{"block", "arm", "connections", "pair", "second", "time", "requests", "errors", "p50_us", "p99_us", "load_tester"}}
 	for _, i := range indexes {
-		b := d.Report.Blocks[i]
-		t := timeline(b, d.SeriesStep)
-		for at := range t.Requests {
-			var failed int64
-			if t.Errors != nil {
-				failed = t.Errors[at]
-			}
-			second := at * t.Step
-			rows = append(rows, append(blockCells(i, b), strconv.Itoa(second), instant(b.Start.Add(time.Duration(second)*time.Second)),
-				integer(t.Requests[at]), integer(failed), known(t.P50[at]), known(t.P99[at])))
+		for _, t := range timelines(d.Report.Blocks[i], d.SeriesStep) {
+			rows = append(rows, d.intervals(i, t)...)
 		}
 	}
 	return write(w, rows)
+}
+
+func (d *Document) intervals(block int, t measure.Timeline) [][]string {
+	b := d.Report.Blocks[block]
+	start, pod := b.Start, ""
+	if len(b.Replicas) > 0 {
+		start, pod = b.Replicas[t.Replica].Start, d.Report.Replicas[t.Replica].Pod
+	}
+	rows := make([][]string, len(t.Requests))
+	for at := range t.Requests {
+		var failed int64
+		if t.Errors != nil {
+			failed = t.Errors[at]
+		}
+		second := at * t.Step
+		rows[at] = append(blockCells(block, b), strconv.Itoa(second), instant(start.Add(time.Duration(second)*time.Second)),
+			integer(t.Requests[at]), integer(failed), known(t.P50[at]), known(t.P99[at]), pod)
+	}
+	return rows
 }
 
 // WriteUsage writes the readings of usage in the selected blocks as CSV: a line for each reading, cpu being the mean vCPU since the one

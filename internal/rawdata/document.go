@@ -35,7 +35,7 @@ type Document struct {
 	// SeriesStep is the length in seconds of the timelines' intervals, and at least the time between two readings of usage within a
 	// block (those at its two ends are always there). 0: there are no timelines, and readings at the ends alone.
 	SeriesStep int `json:"seriesStep"`
-	// Report as the load tester gave it, but for the series, of which each block has the one of SeriesStep.
+	// Report as the load tester gave it, or as it was merged of several, but for the series, of which each block has those of SeriesStep.
 	Report measure.Report `json:"report"`
 }
 
@@ -115,6 +115,8 @@ func (d *Document) validateBlock(b *measure.BlockReport) error {
 		return fmt.Errorf("%d connections at point %d", b.Connections, b.Point)
 	case b.Duration < 0 || b.End.Before(b.Start) || b.Planned < 0 || b.Succeeded < 0 || b.Skipped < 0:
 		return errors.New("a negative duration or count")
+	case len(b.Replicas) != len(d.Report.Replicas):
+		return fmt.Errorf("it has %d replicas, the report has %d", len(b.Replicas), len(d.Report.Replicas))
 	case b.Planned > maxPlanned:
 		return fmt.Errorf("%d requests, at most %d are possible", b.Planned, int64(maxPlanned))
 	}
@@ -126,17 +128,22 @@ func (d *Document) validateBlock(b *measure.BlockReport) error {
 	return d.validateTimeline(b)
 }
 
-// validateTimeline wants the one of the document's step, or none if that is 0.
+// validateTimeline wants one of the document's step for each replica, or none if that is 0.
 func (d *Document) validateTimeline(b *measure.BlockReport) error {
-	if d.SeriesStep == 0 && len(b.Timelines) == 0 {
-		return nil
+	want := max(1, len(b.Replicas))
+	if d.SeriesStep == 0 {
+		want = 0
 	}
-	if len(b.Timelines) != 1 || b.Timelines[0].Step != d.SeriesStep {
-		return fmt.Errorf("its timeline is not that of %d s", d.SeriesStep)
+	if len(b.Timelines) != want {
+		return fmt.Errorf("it has %d timelines, and should have %d", len(b.Timelines), want)
 	}
-	t := b.Timelines[0]
-	if n := len(t.Requests); len(t.P50) != n || len(t.P99) != n || t.Errors != nil && len(t.Errors) != n {
-		return errors.New("the columns of its timeline have different lengths")
+	for i, t := range b.Timelines {
+		if t.Step != d.SeriesStep || t.Replica != i {
+			return fmt.Errorf("its timeline %d is not that of %d s", i, d.SeriesStep)
+		}
+		if n := len(t.Requests); len(t.P50) != n || len(t.P99) != n || t.Errors != nil && len(t.Errors) != n {
+			return errors.New("the columns of its timeline have different lengths")
+		}
 	}
 	return nil
 }
@@ -145,7 +152,7 @@ func (d *Document) validateTimeline(b *measure.BlockReport) error {
 func steps(r *measure.Report) []int {
 	var out []int
 	for _, step := range measure.TimelineSteps {
-		missing := slices.ContainsFunc(r.Blocks, func(b measure.BlockReport) bool { return timeline(b, step) == nil })
+		missing := slices.ContainsFunc(r.Blocks, func(b measure.BlockReport) bool { return len(timelines(b, step)) != max(1, len(b.Replicas)) })
 		if !missing && len(r.Blocks) > 0 {
 			out = append(out, step)
 		}
@@ -153,13 +160,15 @@ func steps(r *measure.Report) []int {
 	return append(out, 0)
 }
 
-func timeline(b measure.BlockReport, step int) *measure.Timeline {
-	for i := range b.Timelines {
-		if b.Timelines[i].Step == step {
-			return &b.Timelines[i]
+// timelines of one step: one, or one for each replica.
+func timelines(b measure.BlockReport, step int) []measure.Timeline {
+	var out []measure.Timeline
+	for _, t := range b.Timelines {
+		if t.Step == step {
+			out = append(out, t)
 		}
 	}
-	return nil
+	return out
 }
 
 // armName is an arm as it is written in names of files.

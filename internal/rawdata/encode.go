@@ -74,11 +74,7 @@ func coarser(r *measure.Report, step int) measure.Report {
 	out.Blocks = append([]measure.BlockReport{}, r.Blocks...)
 	for i := range out.Blocks {
 		b := &out.Blocks[i]
-		line := timeline(*b, step)
-		b.Timelines = nil
-		if line != nil {
-			b.Timelines = []measure.Timeline{*line}
-		}
+		b.Timelines = timelines(*b, step)
 	}
 	out.Usage = append([]measure.Series{}, r.Usage...)
 	for i := range out.Usage {

@@ -109,11 +109,7 @@ func checkStep(t *testing.T, report *measure.Report, file *File) {
 	}
 	for i, want := range report.Blocks {
 		b := d.Report.Blocks[i]
-		var timelines []measure.Timeline
-		if line := timeline(want, file.SeriesStep); line != nil {
-			timelines = []measure.Timeline{*line}
-		}
-		want.Timelines = timelines
+		want.Timelines = timelines(want, file.SeriesStep)
 		if diff := cmp.Diff(want, b); diff != "" {
 			t.Fatalf("step %d, block %d (-want +got): %s", file.SeriesStep, i, diff)
 		}
@@ -231,6 +227,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"a strange step":       {with(func(d *Document) { d.SeriesStep = 3 }), "3 s"},
 		"another step":         {with(func(d *Document) { d.SeriesStep = 2 }), "2 s"},
 		"columns":              {with(func(d *Document) { d.Report.Blocks[0].Timelines[0].P50 = nil }), "columns"},
+		"replicas of nowhere":  {with(func(d *Document) { d.Report.Replicas = []measure.Replica{{Pod: "a"}} }), "0 replicas"},
+		"a timeline too few":   {with(func(d *Document) { d.Report.Blocks[0].Timelines = nil }), "0 timelines"},
 		"a third arm":          {with(func(d *Document) { d.Report.Blocks[0].Arm = "Both" }), "Both"},
 		"no connections":       {with(func(d *Document) { d.Report.Blocks[0].Connections = 0 }), "0 connections"},
 		"negative counts":      {with(func(d *Document) { d.Report.Blocks[0].Succeeded = -1 }), "negative"},

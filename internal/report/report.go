@@ -4,6 +4,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -84,7 +85,7 @@ func (p *printer) conditions(run *v1alpha1.PerfRun) {
 	}
 	rows = append(rows, row("cluster", fmt.Sprintf("Kubernetes %s, Dapr %s", known(e.Kubernetes), known(e.Dapr))))
 	if e.Nodes != nil {
-		rows = append(rows, row("nodes", fmt.Sprintf("load tester on %s, target on %s", e.Nodes.LoadTester, e.Nodes.Target)))
+		rows = append(rows, row("nodes", fmt.Sprintf("%s, target on %s", testersOn(e.Nodes), e.Nodes.Target)))
 	}
 	if e.MTLS != nil {
 		rows = append(rows, row("mTLS", onOff(*e.MTLS)+", as seen on the wire"))
@@ -95,6 +96,24 @@ func (p *printer) conditions(run *v1alpha1.PerfRun) {
 		limit = s.SidecarCPU.String() + " CPU"
 	}
 	p.table(append(rows, row("sidecar limit", limit)))
+}
+
+// testersOn counts the load testers of each node.
+func testersOn(nodes *v1alpha1.Nodes) string {
+	if len(nodes.LoadTesters) == 0 {
+		return "load tester on " + nodes.LoadTester
+	}
+	var parts []string
+	for _, node := range slices.Compact(slices.Sorted(slices.Values(nodes.LoadTesters))) {
+		n := 0
+		for _, other := range nodes.LoadTesters {
+			if other == node {
+				n++
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%d on %s", n, node))
+	}
+	return fmt.Sprintf("%d load testers (%s)", len(nodes.LoadTesters), strings.Join(parts, ", "))
 }
 
 func (p *printer) latency(r *v1alpha1.PointResult) {
@@ -115,6 +134,9 @@ func (p *printer) latency(r *v1alpha1.PointResult) {
 		}
 	}
 	p.table(rows)
+	if r.StartSkewMax != nil {
+		p.line("  The load testers began each block within %s of each other", r.StartSkewMax)
+	}
 	if r.Added != nil && r.Added.CPUPer1000RPS != nil {
 		p.line("  Both sidecars' CPU for each 1000 requests/s: %s", cpuWithInterval(r.Added.CPUPer1000RPS))
 	}

@@ -51,6 +51,18 @@ func TestIntervals(t *testing.T) {
 		"for each 1000 requests/s: 212m (95% from 200m to 220m, detectable 15m)")
 }
 
+func TestSeveralLoadTesters(t *testing.T) {
+	shows(t, printed(t, v1alpha1.PerfRunStatus{
+		Settings:    &v1alpha1.Settings{},
+		Environment: &v1alpha1.Environment{Nodes: &v1alpha1.Nodes{LoadTester: "n3", LoadTesters: []string{"n3", "n1", "n3"}, Target: "n2"}},
+		Results:     []v1alpha1.PointResult{{Connections: 6, StartSkewMax: ptr.To(v1alpha1.NewLatency(1500 * time.Microsecond))}},
+	}), "3 load testers (1 on n1, 2 on n3), target on n2", "The load testers began each block within 1.5ms of each other")
+	shows(t, printed(t, v1alpha1.PerfRunStatus{
+		Settings:    &v1alpha1.Settings{},
+		Environment: &v1alpha1.Environment{Nodes: &v1alpha1.Nodes{LoadTester: "n3", Target: "n2"}},
+	}), "load tester on n3, target on n2")
+}
+
 func TestWithoutBaseline(t *testing.T) {
 	text := printed(t, v1alpha1.PerfRunStatus{
 		Settings: &v1alpha1.Settings{RPS: 500, PayloadBytes: 2, Pairs: 6, Baseline: v1alpha1.BaselineNone},

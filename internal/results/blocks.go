@@ -87,24 +87,41 @@ func filter(blocks []block, keep func(block) bool) []block {
 // rules with what they look at beside a block itself.
 type rules struct {
 	in Input
-	// busy is what the load tester used in each block, cpus what it may use; 0 if unknown.
-	busy map[int]together
-	cpus float64
+	// testers are all load testers.
+	testers []tester
 	// nodes of the pods.
 	nodes map[string]string
 }
 
+// tester is what a load tester used in each block, and the CPUs that it may use; 0 if unknown. Those of one node share its CPUs.
+type tester struct {
+	pod  string
+	busy map[int]together
+	cpus float64
+}
+
 func newRules(in Input) rules {
-	out := rules{in: in, cpus: float64(in.Report.Observed.CPUs), nodes: map[string]string{}}
+	out := rules{in: in, nodes: map[string]string{}}
+	onNode := map[string]float64{}
 	for _, c := range in.Components {
 		out.nodes[c.Pod] = c.Node
+		if c.Component == v1alpha1.ComponentLoadTester {
+			onNode[c.Node]++
+		}
+	}
+	for _, c := range in.Components {
 		if c.Component != v1alpha1.ComponentLoadTester {
 			continue
 		}
-		out.busy = readIn(in.Report, c)
-		if c.Limits != nil && c.Limits.CPU != nil {
-			out.cpus = min(out.cpus, c.Limits.CPU.AsApproximateFloat64())
+		t := tester{pod: c.Pod, busy: readIn(in.Report, c), cpus: float64(in.Report.Observed.CPUs)}
+		if i := replicaOf(in.Report, c.Pod); i >= 0 {
+			t.cpus = float64(in.Report.Replicas[i].CPUs)
 		}
+		t.cpus /= onNode[c.Node]
+		if c.Limits != nil && c.Limits.CPU != nil {
+			t.cpus = min(t.cpus, c.Limits.CPU.AsApproximateFloat64())
+		}
+		out.testers = append(out.testers, t)
 	}
 	return out
 }
@@ -119,8 +136,11 @@ func (r rules) broken(b block) []v1alpha1.Reason {
 		add(v1alpha1.ReasonCPUStolen, "the hypervisor gave %.1f%% of the CPU time of node %s to others (allowed %.0f%%)",
 			100*share, r.nodes[pod], 100*maxSteal)
 	}
-	if used, known := r.busy[b.index]; known && r.cpus > 0 && used.cpu > maxBusy*r.cpus {
-		add(v1alpha1.ReasonLoadTesterBusy, "the load tester used %s of the %s vCPU that it may use (allowed %.0f%%)", milli(used.cpu), milli(r.cpus), 100*maxBusy)
+	for _, t := range r.testers {
+		if used, known := t.busy[b.index]; known && t.cpus > 0 && used.cpu > maxBusy*t.cpus {
+			add(v1alpha1.ReasonLoadTesterBusy, "the load tester in pod %s used %s of the %s vCPU that it may use (allowed %.0f%%)",
+				t.pod, milli(used.cpu), milli(t.cpus), 100*maxBusy)
+		}
 	}
 	if q, lag := lateness(b.lag); lag > maxLag {
 		add(v1alpha1.ReasonLoadTesterLate, "the load tester sent %.0f%% of the requests %s late or later (allowed %s)", 100*(1-q), v1alpha1.NewLatency(lag), maxLag)
@@ -132,6 +152,9 @@ func (r rules) broken(b block) []v1alpha1.Reason {
 	if skipped := float64(b.Skipped) / float64(max(1, b.Planned)); skipped > maxSkipped {
 		add(v1alpha1.ReasonRequestsSkipped, "%d of %d requests were not sent before the block's deadline (%.1f%%, allowed %.1f%%)",
 			b.Skipped, b.Planned, 100*skipped, 100*maxSkipped)
+	}
+	if b.StartSkew > maxStartSkew {
+		add(v1alpha1.ReasonStartSkew, "%s", r.skewed(b))
 	}
 	return out
 }

@@ -74,7 +74,7 @@ func TestEveryRuleForBlocks(t *testing.T) {
 			broken(func(b *measure.BlockReport) {
 				b.Succeeded, b.Steady, b.Skipped, b.Steal = 900, 700, 100, map[string]float64{"lt": 0.5}
 			})(in)
-		}, v1alpha1.ReasonCPUStolen, "of node n1 to others (allowed 1%); the load tester used 900m of the 1 vCPU"},
+		}, v1alpha1.ReasonCPUStolen, "of node n1 to others (allowed 1%); the load tester in pod lt used 900m of the 1 vCPU"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

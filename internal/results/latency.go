@@ -47,7 +47,8 @@ func pointsOf(in Input) ([]point, error) {
 }
 
 func (p point) result(r *measure.Report, both map[int]together) v1alpha1.PointResult {
-	return v1alpha1.PointResult{Connections: p.connections, Baseline: arm(p.baseline), Dapr: arm(p.dapr), Added: added(r, p, both)}
+	return v1alpha1.PointResult{Connections: p.connections, Baseline: arm(p.baseline), Dapr: arm(p.dapr), Added: added(r, p, both),
+		StartSkewMax: startSkewMax(r, p)}
 }
 
 func decode(r *measure.Report) ([]block, error) {

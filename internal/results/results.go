@@ -18,7 +18,7 @@ type Input struct {
 	Report     *measure.Report
 	// Components lists every pod that was measured, in the order in which usage is to be shown.
 	Components []Component
-	// Nodes that the two pods ran on.
+	// Nodes that the pods ran on.
 	Nodes v1alpha1.Nodes
 	// ForeignTarget: the application is not perfrun's own, and counts no traces.
 	ForeignTarget bool
@@ -78,7 +78,7 @@ func Build(in Input) (*Outcome, error) {
 		Thresholds:  thresholds(in.Thresholds, points, both),
 		Reasons:     slices.Concat(blocks.reasons, invalid(in, points)),
 	}
-	out.InvalidBlocks, out.Warnings = listed(blocks.invalid, slices.Concat(drift(points), uncounted(in)))
+	out.InvalidBlocks, out.Warnings = listed(blocks.invalid, slices.Concat(drift(points), disagreements(in.Report, points), uncounted(in)))
 	for _, p := range points {
 		out.Results = append(out.Results, p.result(in.Report, both))
 	}

@@ -8,16 +8,18 @@ import (
 	"perfrun.dev/perfrun/internal/stats"
 )
 
-// together is what both sidecars took in one block: their mean vCPU, and the sum of the largest resident memory of each.
+// together is what both sidecars took in one block: their mean vCPU, and the sum of the largest resident memory of each. With several load
+// testers, "both" are all of theirs and the target's.
 type together struct{ cpu, memory float64 }
 
 // bothSidecars tells it for each block, by its index in the report, in which both were read at both ends.
 func bothSidecars(in Input) map[int]together {
-	sums, found := map[int]together{}, map[int]int{}
+	sums, found, all := map[int]together{}, map[int]int{}, 0
 	for _, c := range in.Components {
 		if !slices.Contains(sidecars, c.Component) {
 			continue
 		}
+		all++
 		for i, own := range readIn(in.Report, c) {
 			sum := sums[i]
 			sums[i] = together{sum.cpu + own.cpu, sum.memory + own.memory}
@@ -25,7 +27,7 @@ func bothSidecars(in Input) map[int]together {
 		}
 	}
 	for i, n := range found {
-		if n != len(sidecars) {
+		if n < max(all, len(sidecars)) {
 			delete(sums, i)
 		}
 	}

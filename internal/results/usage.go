@@ -151,9 +151,14 @@ func per1000(in Input, c Component, arm measure.Arm, cpu float64) *resource.Quan
 	}
 	var succeeded int64
 	var seconds float64
+	replica := replicaOf(in.Report, c.Pod)
 	for i, b := range in.Report.Blocks {
 		if b.Arm == arm && !in.excluded[i] {
-			succeeded += b.Succeeded
+			if replica >= 0 {
+				succeeded += b.Replicas[replica].Succeeded
+			} else {
+				succeeded += b.Succeeded
+			}
 			seconds += loadSeconds(in.Report, b)
 		}
 	}

@@ -83,15 +83,20 @@ func errorsAreJudged(in Input, arm v1alpha1.Arm) bool {
 }
 
 func wrongNodes(in Input) string {
-	same := in.Nodes.LoadTester == in.Nodes.Target
-	switch {
-	case in.Settings.Placement == v1alpha1.PlacementDifferentNode && same:
-		return fmt.Sprintf("load tester and target both ran on node %s, although placement is DifferentNode", in.Nodes.Target)
-	case in.Settings.Placement == v1alpha1.PlacementSameNode && !same:
-		return fmt.Sprintf("load tester ran on node %s and target on node %s, although placement is SameNode", in.Nodes.LoadTester, in.Nodes.Target)
-	default:
-		return ""
+	testers := in.Nodes.LoadTesters
+	if len(testers) == 0 {
+		testers = []string{in.Nodes.LoadTester}
 	}
+	for _, node := range testers {
+		same := node == in.Nodes.Target
+		switch {
+		case in.Settings.Placement == v1alpha1.PlacementDifferentNode && same:
+			return fmt.Sprintf("load tester and target both ran on node %s, although placement is DifferentNode", node)
+		case in.Settings.Placement == v1alpha1.PlacementSameNode && !same:
+			return fmt.Sprintf("load tester ran on node %s and target on node %s, although placement is SameNode", node, in.Nodes.Target)
+		}
+	}
+	return ""
 }
 
 // wrongSampling compares the marks on the requests that arrived with the declared fraction. Each request is sampled or not by itself,

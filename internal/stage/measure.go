@@ -2,7 +2,10 @@ package stage
 
 import (
 	"fmt"
+	"slices"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/internal/measure"
@@ -13,42 +16,98 @@ import (
 // and an API server or operator that is away for a while.
 const grace = 3 * time.Minute
 
-// measuring follows the recorded attempt. The plan is posted only to the very process that the attempt was recorded for and that
-// does not know it yet, so that load is sent once whatever restarts.
+// measuring follows the recorded attempt. A plan is posted only to the very process that the attempt was recorded for and that
+// does not know it yet, so that load is sent once whatever restarts. What fails on one load tester ends the load of all.
 func measuring(o Observation) Decision {
-	attempt, tester := o.Run.Status.Attempt, o.Tester
+	attempt := o.Run.Status.Attempt
 	if attempt == nil {
 		return failed(v1alpha1.ReasonMeasurementFailed, "the status has lost its attempt: something other than perfrun has written it")
 	}
-	if o.LoadTester.Pod == nil || o.LoadTester.Pod.Name != attempt.LoadTester {
-		return failed(v1alpha1.ReasonLoadTesterLost,
-			"the load tester's pod "+attempt.LoadTester+" went away during the measurement; what it had measured is lost")
-	}
-	if tester.Info != nil && tester.Info.Instance != attempt.Instance {
-		return failed(v1alpha1.ReasonLoadTesterLost, "the load tester restarted during the measurement; what it had measured is lost"+lastEnds(o))
-	}
-	if late := o.Now.Sub(attempt.StartTime.Time) > deadline(o.Settings); late {
-		return failed(v1alpha1.ReasonMeasurementFailed, overdue(o))
+	if end := over(o); end != nil {
+		end.Action = Stop
+		return *end
 	}
 	going := Decision{Action: Follow, Phase: v1alpha1.PhaseMeasuring, Reason: v1alpha1.ReasonMeasuring, After: pollMeasuring}
-	switch p := tester.Progress; {
-	case tester.Err != nil:
+	if i := slices.IndexFunc(o.Testers, func(t Tester) bool { return t.Err != nil }); i >= 0 {
 		going.Action = None
-		going.Message = fmt.Sprintf("the load tester does not answer (%v); trying again", tester.Err)
+		going.Message = fmt.Sprintf("the load tester in pod %s does not answer (%v); trying again", o.LoadTester.Pods[i].Name, o.Testers[i].Err)
 		return going
-	case p == nil:
-		going.Action, going.Message = Start, "starting the load"
-		return going
-	case p.State == measure.Done:
-		return Decision{Phase: v1alpha1.PhaseCollecting, Reason: v1alpha1.ReasonCollecting, Message: "reading the report", After: soon}
-	case p.State == measure.Running:
-		going.Message = fmt.Sprintf("block %d of %d measured", p.MeasuredDone, p.Measured)
-		// Near the end the next look is when the load ends, so that the verdict does not wait for the poll.
-		going.After = min(pollMeasuring, max(p.LoadTime-p.Elapsed, 500*time.Millisecond))
-		return going
-	default:
-		return failed(failureReason(p), p.Message)
 	}
+	if slices.ContainsFunc(o.Testers, func(t Tester) bool { return t.Progress == nil }) {
+		going.Action, going.Message = Start, "starting the load"
+		if mustSchedule(o) {
+			going.Action, going.After = Schedule, soon
+		}
+		return going
+	}
+	p := Together(o.Testers)
+	if p.State == measure.Done {
+		return Decision{Phase: v1alpha1.PhaseCollecting, Reason: v1alpha1.ReasonCollecting, Message: "reading the report", After: soon}
+	}
+	going.Message = fmt.Sprintf("block %d of %d measured", p.MeasuredDone, p.Measured)
+	// Near the end the next look is when the load ends, so that the verdict does not wait for the poll.
+	going.After = min(pollMeasuring, max(p.LoadTime-p.Elapsed, 500*time.Millisecond))
+	return going
+}
+
+// over tells what has put an end to a measurement; nil if nothing has.
+func over(o Observation) *Decision {
+	attempt := o.Run.Status.Attempt
+	end := func(reason, message string) *Decision {
+		d := failed(reason, message)
+		return &d
+	}
+	for _, tester := range attempt.LoadTesters {
+		if !slices.ContainsFunc(o.LoadTester.Pods, func(pod *corev1.Pod) bool { return pod.Name == tester.Pod }) {
+			return end(v1alpha1.ReasonLoadTesterLost,
+				"the load tester's pod "+tester.Pod+" went away during the measurement; what it had measured is lost")
+		}
+	}
+	// All are there, so that the two lists have the same order: that of the pods' names.
+	for i, tester := range attempt.LoadTesters {
+		if info := o.Testers[i].Info; info != nil && info.Instance != tester.Instance {
+			return end(v1alpha1.ReasonLoadTesterLost, "the load tester in pod "+tester.Pod+
+				" restarted during the measurement; what it had measured is lost"+lastEnds(o.LoadTester.Pods[i]))
+		}
+	}
+	for _, tester := range o.Testers {
+		if p := tester.Progress; p != nil && p.State != measure.Running && p.State != measure.Done {
+			return end(failureReason(p), p.Message)
+		}
+	}
+	if o.Now.Sub(attempt.StartTime.Time) > deadline(o.Settings) {
+		return end(v1alpha1.ReasonMeasurementFailed, overdue(o))
+	}
+	return nil
+}
+
+// minNotice is how long before their start plans must be posted.
+const minNotice = 2 * time.Second
+
+// mustSchedule tells whether a common start has to be found: there is none yet, or nobody knows of it and it is too late to tell. Once one
+// load tester knows its plan, the others get theirs as they are, late or not.
+func mustSchedule(o Observation) bool {
+	attempt := o.Run.Status.Attempt
+	if len(attempt.LoadTesters) == 1 || slices.ContainsFunc(o.Testers, func(t Tester) bool { return t.Progress != nil }) {
+		return false
+	}
+	return attempt.LoadStartTime == nil || o.Now.Add(minNotice).After(attempt.LoadStartTime.Time)
+}
+
+// Together is the progress of an attempt's load testers as one: that of the last. Nil unless all have told theirs.
+func Together(testers []Tester) *measure.Progress {
+	var out *measure.Progress
+	for _, t := range testers {
+		p := t.Progress
+		if p == nil {
+			return nil
+		}
+		behind := out == nil || out.State == measure.Done && p.State != measure.Done
+		if behind || p.State == out.State && p.Elapsed < out.Elapsed {
+			out = p
+		}
+	}
+	return out
 }
 
 // collecting reads the report until it has it, or the load tester is gone with it.
@@ -80,24 +139,22 @@ func failureReason(p *measure.Progress) string {
 // deadline for a whole measurement. A block is cut off at 1.5 times its length and two request timeouts (internal/loadtester), so a plan
 // of blocks that all run into theirs still ends within it.
 func deadline(s v1alpha1.Settings) time.Duration {
-	var load time.Duration
-	blocks := plan.Blocks(s)
-	for _, b := range blocks {
-		load += b.Duration
-	}
-	return load + load/2 + time.Duration(len(blocks))*10*time.Second + grace
+	load := plan.LoadTime(s)
+	return load + load/2 + time.Duration(len(plan.Blocks(s)))*10*time.Second + grace
 }
 
 func overdue(o Observation) string {
 	msg := fmt.Sprintf("no report %s after the start", deadline(o.Settings).Round(time.Second))
-	if o.Tester.Err != nil {
-		msg += fmt.Sprintf("; the load tester does not answer: %v", o.Tester.Err)
+	for i, tester := range o.Testers {
+		if tester.Err != nil {
+			msg += fmt.Sprintf("; the load tester in pod %s does not answer: %v", o.LoadTester.Pods[i].Name, tester.Err)
+		}
 	}
 	return msg
 }
 
-func lastEnds(o Observation) string {
-	for _, s := range containerStatuses(o.LoadTester.Pod) {
+func lastEnds(pod *corev1.Pod) string {
+	for _, s := range containerStatuses(pod) {
 		if s.Name == plan.RoleLoadTester {
 			return lastEnd(s)
 		}

@@ -50,21 +50,30 @@ func missing(o Observation) *obstacle {
 	case len(o.Missing) > 0:
 		return &obstacle{v1alpha1.ReasonPreparing, "creating " + strings.Join(o.Missing, ", ")}
 	}
-	for _, w := range []Workload{o.Target, o.LoadTester} {
-		if block := unready(o, w); block != nil {
-			return block
-		}
+	if block := unready(o, o.Target, 1); block != nil {
+		return block
 	}
-	if o.Tester.Info == nil {
-		return &obstacle{v1alpha1.ReasonLoadTesterUnreachable,
-			fmt.Sprintf("the load tester's pod is ready but does not answer the operator (%v); does a NetworkPolicy forbid it?", o.Tester.Err)}
+	if block := unready(o, o.LoadTester, int(o.Settings.LoadTesterReplicas)); block != nil {
+		return block
+	}
+	for i, tester := range o.Testers {
+		if tester.Info == nil {
+			return &obstacle{v1alpha1.ReasonLoadTesterUnreachable,
+				fmt.Sprintf("the load tester's pod %s is ready but does not answer the operator (%v); does a NetworkPolicy forbid it?",
+					o.LoadTester.Pods[i].Name, tester.Err)}
+		}
 	}
 	return nil
 }
 
 // unready tells why a workload cannot be used yet; nil if it can.
-func unready(o Observation, w Workload) *obstacle {
-	if w.Pod == nil {
+func unready(o Observation, w Workload, replicas int) *obstacle {
+	for _, pod := range w.Pods {
+		if block := unreadyPod(o, pod); block != nil {
+			return block
+		}
+	}
+	if len(w.Pods) < replicas {
 		for _, c := range deploymentConditions(w.Deployment) {
 			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
 				return &obstacle{v1alpha1.ReasonPodsRefused, "the API server refuses the pod: " + c.Message + securityAdvice(c.Message)}
@@ -72,7 +81,10 @@ func unready(o Observation, w Workload) *obstacle {
 		}
 		return &obstacle{v1alpha1.ReasonPreparing, "waiting for the pods to be created"}
 	}
-	pod := w.Pod
+	return nil
+}
+
+func unreadyPod(o Observation, pod *corev1.Pod) *obstacle {
 	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
 		return &obstacle{v1alpha1.ReasonUnschedulable, fmt.Sprintf("no node takes pod %s: %s%s", pod.Name, c.Message, placementAdvice(o))}
 	}
@@ -95,7 +107,7 @@ func unready(o Observation, w Workload) *obstacle {
 
 // imageAdvice tells what is expected of a user's application, where it may be the one that does not come up.
 func imageAdvice(o Observation, pod *corev1.Pod, block *obstacle) string {
-	if !o.Run.Spec.Target.Foreign() || o.Target.Pod != pod {
+	if !o.Run.Spec.Target.Foreign() || o.Target.Pod() != pod {
 		return ""
 	}
 	switch block.reason {

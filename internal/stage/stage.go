@@ -37,14 +37,24 @@ type Observation struct {
 	Missing, Taken []string
 	// LoadTester and Target as found.
 	LoadTester, Target Workload
-	// Tester is the load tester's word.
-	Tester Tester
+	// Testers are the words of the load testers in LoadTester.Pods, in their order.
+	Testers []Tester
 }
 
-// Workload is one of the run's Deployments and its newest pod; nil where there is none.
+// Workload is one of the run's Deployments and its pods.
 type Workload struct {
+	// Deployment as found; nil where there is none.
 	Deployment *appsv1.Deployment
-	Pod        *corev1.Pod
+	// Pods of it, the newest where there are more than it asks for, in the order of their names.
+	Pods []*corev1.Pod
+}
+
+// Pod is the first of Pods, and the only one of a Deployment that asks for one; nil where there is none.
+func (w Workload) Pod() *corev1.Pod {
+	if len(w.Pods) == 0 {
+		return nil
+	}
+	return w.Pods[0]
 }
 
 // Tester is what the load tester answered.
@@ -68,12 +78,16 @@ const (
 	Create Action = "Create"
 	// Record the attempt in the status.
 	Record Action = "Record"
+	// Schedule the load: record the moment from which several load testers count.
+	Schedule Action = "Schedule"
 	// Start the recorded attempt: post the plan.
 	Start Action = "Start"
 	// Follow the attempt: add metrics-server's windows to its report.
 	Follow Action = "Follow"
 	// Collect the report and turn it into results and a verdict.
 	Collect Action = "Collect"
+	// Stop whatever load there may be.
+	Stop Action = "Stop"
 	// Cleanup deletes what the run created.
 	Cleanup Action = "Cleanup"
 )

@@ -24,15 +24,15 @@ func ready(phase v1alpha1.Phase, mutate ...func(*Observation)) Observation {
 	run := &v1alpha1.PerfRun{Spec: v1alpha1.PerfRunSpec{Scenario: v1alpha1.ScenarioInvocation}}
 	run.Status = v1alpha1.PerfRunStatus{Phase: phase, StartTime: &started}
 	if phase == v1alpha1.PhaseMeasuring || phase == v1alpha1.PhaseCollecting {
-		run.Status.Attempt = &v1alpha1.Attempt{ID: "a", LoadTester: "lt", Instance: "i1", Target: "tg", StartTime: started}
+		run.Status.Attempt = &v1alpha1.Attempt{ID: "a", LoadTesters: []v1alpha1.LoadTester{{Pod: "lt", Instance: "i1"}}, Target: "tg", StartTime: started}
 	}
 	o := Observation{
 		Now: now, Run: run, Settings: run.Spec.EffectiveSettings(), PrepareTimeout: time.Minute,
 		Dapr: dapr.Installation{CRDs: true, Namespace: "dapr-system", ControlPlane: []corev1.Pod{
 			{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "dapr-sidecar-injector"}}, Status: corev1.PodStatus{Conditions: readyCondition()}}}},
-		LoadTester: Workload{Deployment: &appsv1.Deployment{}, Pod: pod("lt")},
-		Target:     Workload{Deployment: &appsv1.Deployment{}, Pod: pod("tg")},
-		Tester:     Tester{Info: &measure.Info{Instance: "i1"}},
+		LoadTester: Workload{Deployment: &appsv1.Deployment{}, Pods: []*corev1.Pod{pod("lt")}},
+		Target:     Workload{Deployment: &appsv1.Deployment{}, Pods: []*corev1.Pod{pod("tg")}},
+		Testers:    []Tester{{Info: &measure.Info{Instance: "i1"}}},
 	}
 	for _, m := range mutate {
 		m(&o)
@@ -59,7 +59,7 @@ func image(o *Observation) {
 
 func progressIn(state measure.State) func(*Observation) {
 	return func(o *Observation) {
-		o.Tester.Progress = &measure.Progress{State: state, MeasuredDone: 3, Measured: 12, Elapsed: time.Minute, LoadTime: 2 * time.Minute}
+		o.Testers[0].Progress = &measure.Progress{State: state, MeasuredDone: 3, Measured: 12, Elapsed: time.Minute, LoadTime: 2 * time.Minute}
 	}
 }
 
@@ -91,43 +91,43 @@ func TestDecide(t *testing.T) {
 		{"a name of someone else", ready(preparing, func(o *Observation) { o.Taken = []string{"Service x"} }), None, preparing, v1alpha1.ReasonNameTaken, "Service x"},
 		{"objects are created", ready(preparing, func(o *Observation) { o.Missing = []string{"Service x"} }), Create, preparing, v1alpha1.ReasonPreparing, "creating Service x"},
 		{"pods refused", ready(preparing, func(o *Observation) {
-			o.Target.Pod = nil
+			o.Target.Pods = nil
 			o.Target.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "exceeded quota"}}
 		}), None, preparing, v1alpha1.ReasonPodsRefused, "exceeded quota"},
 		{"a sidecar refused by Pod Security", ready(preparing, func(o *Observation) {
-			o.Target.Pod = nil
+			o.Target.Pods = nil
 			o.Target.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue,
 				Message: `violates PodSecurity "restricted:latest": unrestricted capabilities (container "daprd" must set securityContext.capabilities.drop=["ALL"])`}}
 		}), None, preparing, v1alpha1.ReasonPodsRefused, "sidecarDropALLCapabilities=true"},
 		{"no second node", ready(preparing, func(o *Observation) {
-			o.LoadTester.Pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}
+			o.LoadTester.Pod().Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}
 		}), None, preparing, v1alpha1.ReasonUnschedulable, "two schedulable nodes"},
-		{"no sidecar", ready(preparing, func(o *Observation) { o.Target.Pod.Spec.Containers = o.Target.Pod.Spec.Containers[:1] }), None, preparing, v1alpha1.ReasonSidecarNotInjected, "without Dapr's sidecar"},
+		{"no sidecar", ready(preparing, func(o *Observation) { o.Target.Pod().Spec.Containers = o.Target.Pod().Spec.Containers[:1] }), None, preparing, v1alpha1.ReasonSidecarNotInjected, "without Dapr's sidecar"},
 		{"a native sidecar counts", ready(preparing, func(o *Observation) {
-			s := &o.Target.Pod.Spec
+			s := &o.Target.Pod().Spec
 			s.InitContainers, s.Containers = s.Containers[1:], s.Containers[:1]
 		}), Record, measuring, v1alpha1.ReasonMeasuring, ""},
 		{"no image", ready(preparing, func(o *Observation) {
-			o.Target.Pod.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ImagePullBackOff", "not found")}}
+			o.Target.Pod().Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ImagePullBackOff", "not found")}}
 		}), None, preparing, v1alpha1.ReasonImagePull, "not found"},
 		{"a crash loop", ready(preparing, func(o *Observation) {
 			s := waiting("CrashLoopBackOff", "back-off")
 			s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137}
-			o.Target.Pod.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{s}}
+			o.Target.Pod().Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{s}}
 		}), None, preparing, v1alpha1.ReasonContainerFailing, "OOMKilled, exit code 137"},
 		{"containers starting", ready(preparing, func(o *Observation) {
-			o.Target.Pod.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ContainerCreating", "")}}
+			o.Target.Pod().Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ContainerCreating", "")}}
 		}), None, preparing, v1alpha1.ReasonPreparing, "containers main"},
 		{"running but not ready", ready(preparing, func(o *Observation) {
-			o.Target.Pod.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "daprd", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}
+			o.Target.Pod().Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "daprd", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}
 		}), None, preparing, v1alpha1.ReasonPodsNotReady, "containers daprd"},
 		{"an image of the user's that crashes", ready(preparing, image, func(o *Observation) {
-			o.Target.Pod.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("CreateContainerConfigError", "image will run as root")}}
+			o.Target.Pod().Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("CreateContainerConfigError", "image will run as root")}}
 		}), None, preparing, v1alpha1.ReasonContainerFailing, "numeric user other than root"},
 		{"an image of the user's that does not listen", ready(preparing, image, func(o *Observation) {
-			o.Target.Pod.Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "target", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}
+			o.Target.Pod().Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "target", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}
 		}), None, preparing, v1alpha1.ReasonPodsNotReady, "must open port 5000"},
-		{"a load tester out of reach", ready(preparing, func(o *Observation) { o.Tester = Tester{Err: errors.New("no route")} }), None, preparing, v1alpha1.ReasonLoadTesterUnreachable, "no route"},
+		{"a load tester out of reach", ready(preparing, func(o *Observation) { o.Testers = []Tester{{Err: errors.New("no route")}} }), None, preparing, v1alpha1.ReasonLoadTesterUnreachable, "no route"},
 		{"past the deadline the obstacle is the verdict", ready(preparing, func(o *Observation) {
 			o.Run.Status.StartTime = &metav1.Time{Time: now.Add(-2 * time.Minute)}
 			o.Dapr.Namespace = ""
@@ -136,17 +136,17 @@ func TestDecide(t *testing.T) {
 
 		{"a recorded attempt that the load tester does not know is started", ready(measuring), Start, measuring, v1alpha1.ReasonMeasuring, ""},
 		{"a running one is followed", ready(measuring, progressIn(measure.Running)), Follow, measuring, v1alpha1.ReasonMeasuring, "block 3 of 12"},
-		{"a silent load tester is asked again", ready(measuring, func(o *Observation) { o.Tester = Tester{Err: errors.New("timeout")} }), None, measuring, v1alpha1.ReasonMeasuring, "trying again"},
-		{"a restarted load tester is never given the load again", ready(measuring, func(o *Observation) { o.Tester.Info.Instance = "i2" }), None, failed, v1alpha1.ReasonLoadTesterLost, "restarted"},
-		{"neither is a new pod", ready(measuring, func(o *Observation) { o.LoadTester.Pod.Name = "lt2" }), None, failed, v1alpha1.ReasonLoadTesterLost, "went away"},
-		{"or none", ready(measuring, func(o *Observation) { o.LoadTester.Pod = nil }), None, failed, v1alpha1.ReasonLoadTesterLost, "went away"},
+		{"a silent load tester is asked again", ready(measuring, func(o *Observation) { o.Testers = []Tester{{Err: errors.New("timeout")}} }), None, measuring, v1alpha1.ReasonMeasuring, "trying again"},
+		{"a restarted load tester is never given the load again", ready(measuring, func(o *Observation) { o.Testers[0].Info.Instance = "i2" }), Stop, failed, v1alpha1.ReasonLoadTesterLost, "restarted"},
+		{"neither is a new pod", ready(measuring, func(o *Observation) { o.LoadTester.Pod().Name = "lt2" }), Stop, failed, v1alpha1.ReasonLoadTesterLost, "went away"},
+		{"or none", ready(measuring, func(o *Observation) { o.LoadTester.Pods = nil }), Stop, failed, v1alpha1.ReasonLoadTesterLost, "went away"},
 		{"a lost attempt", ready(measuring, func(o *Observation) { o.Run.Status.Attempt = nil }), None, failed, v1alpha1.ReasonMeasurementFailed, "lost its attempt"},
-		{"the wrong mTLS", ready(measuring, progressIn(measure.Failed), func(o *Observation) { o.Tester.Progress.Cause = measure.CauseMTLS }), None, failed, v1alpha1.ReasonMTLSMismatch, ""},
-		{"a dead path", ready(measuring, progressIn(measure.Failed), func(o *Observation) { o.Tester.Progress.Cause = measure.CausePath }), None, failed, v1alpha1.ReasonPathNotWorking, ""},
-		{"a measurement that never ends", ready(measuring, progressIn(measure.Running), func(o *Observation) { o.Now = now.Add(24 * time.Hour) }), None, failed, v1alpha1.ReasonMeasurementFailed, "no report"},
+		{"the wrong mTLS", ready(measuring, progressIn(measure.Failed), func(o *Observation) { o.Testers[0].Progress.Cause = measure.CauseMTLS }), Stop, failed, v1alpha1.ReasonMTLSMismatch, ""},
+		{"a dead path", ready(measuring, progressIn(measure.Failed), func(o *Observation) { o.Testers[0].Progress.Cause = measure.CausePath }), Stop, failed, v1alpha1.ReasonPathNotWorking, ""},
+		{"a measurement that never ends", ready(measuring, progressIn(measure.Running), func(o *Observation) { o.Now = now.Add(24 * time.Hour) }), Stop, failed, v1alpha1.ReasonMeasurementFailed, "no report"},
 		{"the load has ended", ready(measuring, progressIn(measure.Done)), None, collecting, v1alpha1.ReasonCollecting, ""},
 		{"its report is read", ready(collecting, progressIn(measure.Done)), Collect, collecting, v1alpha1.ReasonCollecting, ""},
-		{"the report went with the load tester", ready(collecting, func(o *Observation) { o.LoadTester.Pod = nil }), None, failed, v1alpha1.ReasonLoadTesterLost, ""},
+		{"the report went with the load tester", ready(collecting, func(o *Observation) { o.LoadTester.Pods = nil }), Stop, failed, v1alpha1.ReasonLoadTesterLost, ""},
 		{"collecting never starts a load", ready(collecting), None, collecting, v1alpha1.ReasonCollecting, ""},
 	}
 	for _, c := range cases {
@@ -159,6 +159,77 @@ func TestDecide(t *testing.T) {
 				t.Errorf("%q does not say %q", d.Message, c.says)
 			}
 			if !d.Phase.Finished() && d.Phase != queued && d.After == 0 {
+				t.Error("an unfinished run must be looked at again: it would be stuck if no event came")
+			}
+		})
+	}
+}
+
+// several is a run with two load testers, of which each has said what is given; nil: it knows of no attempt.
+func several(phase v1alpha1.Phase, start *metav1.Time, progress ...*measure.Progress) Observation {
+	return ready(phase, func(o *Observation) {
+		o.Settings.LoadTesterReplicas = 2
+		o.LoadTester.Pods = []*corev1.Pod{pod("lt-1"), pod("lt-2")}
+		o.Testers = []Tester{{Info: &measure.Info{Instance: "i1"}}, {Info: &measure.Info{Instance: "i2"}}}
+		if o.Run.Status.Attempt != nil {
+			o.Run.Status.Attempt.LoadTesters = []v1alpha1.LoadTester{{Pod: "lt-1", Instance: "i1"}, {Pod: "lt-2", Instance: "i2"}}
+			o.Run.Status.Attempt.LoadStartTime = start
+		}
+		for i, p := range progress {
+			o.Testers[i].Progress = p
+		}
+	})
+}
+
+func TestSeveralLoadTesters(t *testing.T) {
+	const (
+		preparing, measuring = v1alpha1.PhasePreparing, v1alpha1.PhaseMeasuring
+		collecting, failed   = v1alpha1.PhaseCollecting, v1alpha1.PhaseError
+	)
+	in := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
+	state := func(s measure.State, elapsed time.Duration) *measure.Progress {
+		return &measure.Progress{State: s, MeasuredDone: int(elapsed / time.Second), Measured: 12, Elapsed: elapsed, LoadTime: time.Minute}
+	}
+	with := func(o Observation, mutate func(*Observation)) Observation { mutate(&o); return o }
+	running := state(measure.Running, 5*time.Second)
+	cases := []struct {
+		name   string
+		in     Observation
+		action Action
+		phase  v1alpha1.Phase
+		says   string
+	}{
+		{"all must be there", with(several(preparing, nil), func(o *Observation) { o.LoadTester.Pods, o.Testers = o.LoadTester.Pods[:1], o.Testers[:1] }),
+			None, preparing, "waiting for the pods"},
+		{"all must be ready", with(several(preparing, nil), func(o *Observation) { o.LoadTester.Pods[1].Status = corev1.PodStatus{} }), None, preparing, "lt-2"},
+		{"all must answer", with(several(preparing, nil), func(o *Observation) { o.Testers[1] = Tester{Err: errors.New("no route")} }), None, preparing, "lt-2"},
+		{"then the attempt is recorded", several(preparing, nil), Record, measuring, ""},
+		{"a common start comes first", several(measuring, nil), Schedule, measuring, ""},
+		{"then all get their plans", several(measuring, in(4*time.Second)), Start, measuring, ""},
+		{"a start that has passed before anyone knew of it is put off", several(measuring, in(-time.Minute)), Schedule, measuring, ""},
+		{"so is one that is too near", several(measuring, in(time.Second)), Schedule, measuring, ""},
+		{"once one knows it, the start stays", several(measuring, in(-time.Minute), running, nil), Start, measuring, ""},
+		{"the progress is that of the last", several(measuring, in(-time.Minute), state(measure.Running, 7*time.Second), running), Follow, measuring, "block 5 of 12"},
+		{"one that is done waits for the other", several(measuring, in(-time.Minute), state(measure.Done, time.Minute), running), Follow, measuring, "block 5 of 12"},
+		{"a silent one is asked again", with(several(measuring, in(-time.Minute), running), func(o *Observation) { o.Testers[1].Err = errors.New("timeout") }),
+			None, measuring, "lt-2"},
+		{"one that fails ends all", several(measuring, in(-time.Minute), running, &measure.Progress{State: measure.Failed, Message: "no answer"}), Stop, failed, "no answer"},
+		{"even while another is silent", with(several(measuring, in(-time.Minute), nil, &measure.Progress{State: measure.Failed, Message: "no answer"}),
+			func(o *Observation) { o.Testers[0] = Tester{Err: errors.New("timeout")} }), Stop, failed, "no answer"},
+		{"one that is lost ends all", with(several(measuring, in(-time.Minute), running, running), func(o *Observation) { o.LoadTester.Pods[1] = pod("lt-0") }),
+			Stop, failed, "lt-2 went away"},
+		{"so does one that restarted", with(several(measuring, in(-time.Minute), running), func(o *Observation) { o.Testers[1].Info.Instance = "i3" }),
+			Stop, failed, "lt-2 restarted"},
+		{"all are done", several(measuring, in(-time.Minute), state(measure.Done, time.Minute), state(measure.Done, time.Minute)), None, collecting, ""},
+		{"all reports are read", several(collecting, in(-time.Minute), state(measure.Done, time.Minute), state(measure.Done, time.Minute)), Collect, collecting, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			d := Decide(c.in)
+			if d.Action != c.action || d.Phase != c.phase || !strings.Contains(d.Message, c.says) {
+				t.Errorf("got %q %s (%s), want %q %s saying %q", d.Action, d.Phase, d.Message, c.action, c.phase, c.says)
+			}
+			if !d.Phase.Finished() && d.After == 0 {
 				t.Error("an unfinished run must be looked at again: it would be stuck if no event came")
 			}
 		})

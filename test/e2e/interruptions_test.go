@@ -78,8 +78,8 @@ func killManager(ctx SpecContext) {
 }
 
 // daprRequests are the requests of a run's Dapr arm: those that are measured; of them those in valid blocks, which are all that count unless
-// too few are left; and all that are sent. Besides, the warm-up's are sent, and before each block one that looks at the answer and one
-// over each connection (prime in internal/loadtester).
+// too few are left; and all that are sent. Besides, the warm-up's are sent, and before each block one by each load tester that looks at
+// the answer and one over each connection (prime in internal/loadtester).
 func daprRequests(run *v1alpha1.PerfRun) (measured, valid, sent int64) {
 	rate := measure.Plan{RPS: float64(run.Status.Settings.RPS)}
 	invalid := map[int]bool{}
@@ -93,7 +93,7 @@ func daprRequests(run *v1alpha1.PerfRun) (measured, valid, sent int64) {
 			continue
 		}
 		n := int64(b.Connections) * rate.PerConnection(b)
-		sent += n + int64(b.Connections) + 1
+		sent += n + int64(b.Connections) + int64(run.Status.Settings.LoadTesterReplicas)
 		if b.Warmup {
 			continue
 		}

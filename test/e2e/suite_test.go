@@ -44,6 +44,7 @@ var _ = Describe("perfrun on a cluster with Dapr", Serial, Ordered, ContinueOnFa
 	sampleRun()
 	fortioAgrees()
 	ownImages()
+	severalLoadTesters()
 	interruptions()
 	queue()
 	podSecurity()

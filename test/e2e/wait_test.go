@@ -49,7 +49,7 @@ func (c *testCluster) awaitPhase(ctx context.Context, run *v1alpha1.PerfRun, pha
 
 // busyMachine are the reasons that a machine gives which does too much besides.
 var busyMachine = []string{v1alpha1.ReasonCPUStolen, v1alpha1.ReasonLoadTesterBusy, v1alpha1.ReasonLoadTesterLate,
-	v1alpha1.ReasonRequestsSkipped, v1alpha1.ReasonRateShortfall}
+	v1alpha1.ReasonRequestsSkipped, v1alpha1.ReasonStartSkew, v1alpha1.ReasonRateShortfall}
 
 // awaitMeasured waits for a run to be measured, its blocks valid or not: what a spec checks by it must hold also on a machine that
 // does so much besides that the rate is missed now and then. That a rate can be held is the sample run's to show.
