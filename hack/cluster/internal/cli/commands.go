@@ -22,7 +22,7 @@ func commands() []command {
 		{"up", "", "make the cluster, or whatever is missing of it", longUp, setupUp},
 		{"down", "", "remove it, from any state", longDown, setupDown},
 		{"status", "", "show what runs and what does not", longStatus, setupStatus},
-		{"load", "NAME:TAG --binary FILE", "make an image of a program and load it", longLoad, setupLoad},
+		{"load", "NAME:TAG --binary FILE | --root FOLDER", "make an image of a program or a folder and load it", longLoad, setupLoad},
 		{"kubeconfig", "", "print the path of the kubeconfig", longKubeconfig, setupKubeconfig},
 		{"node", "stop|start|restart NODE", "stop or start a node's kubelet and containerd", longNode, setupNode},
 		{"build", "", "only build the programs", longBuild, setupBuild},
@@ -90,19 +90,20 @@ func setupStatus(*flag.FlagSet) runner {
 }
 
 const longLoad = `
-Makes an image that holds one static program and nothing else, and imports it
-into every node that does not have that very image. The digest is printed; the
-same program always has the same. Pods use the image under NAME:TAG, with
-imagePullPolicy IfNotPresent or Never.
+Makes an image that holds one static program and nothing else, or what is in a
+folder, and imports it into every node that does not have that very image. The
+digest is printed; the same content always has the same. Pods use the image
+under NAME:TAG, with imagePullPolicy IfNotPresent or Never.
 `
 
 func setupLoad(fs *flag.FlagSet) runner {
-	binary := fs.String("binary", "", "`file` of the program, built with CGO_ENABLED=0 (required)")
+	binary := fs.String("binary", "", "`file` of the program, built with CGO_ENABLED=0")
+	root := fs.String("root", "", "`folder` with all that the image has, libraries and dynamic linker too")
 	user := fs.String("user", "65532:65532", "numeric `UID:GID` it runs as")
 	entry := fs.String("entrypoint", "/perfrun", "where the program is in the image; after a comma each, `arguments` it always gets")
 	return func(ctx context.Context, e env, args []string) error {
-		if len(args) != 1 || *binary == "" {
-			return usagef("load needs an image name and --binary")
+		if len(args) != 1 || (*binary == "") == (*root == "") {
+			return usagef("load needs an image name, and either --binary or --root")
 		}
 		ref, err := image.Normalize(args[0])
 		if err != nil {
@@ -115,12 +116,17 @@ func setupLoad(fs *flag.FlagSet) runner {
 		if !filepath.IsAbs(entrypoint[0]) {
 			return usagef("--entrypoint must begin with a path from the root, as /perfrun")
 		}
-		file, err := filepath.Abs(*binary)
+		spec := image.Spec{Reference: ref, Entrypoint: entrypoint, User: *user}
+		if *root != "" {
+			spec.Root, err = filepath.Abs(*root)
+		} else {
+			spec.Binary, err = filepath.Abs(*binary)
+		}
 		if err != nil {
-			return fmt.Errorf("resolving --binary: %w", err)
+			return fmt.Errorf("resolving path: %w", err)
 		}
 		return change(ctx, e, nil, true, func(c *cluster.Cluster) error {
-			digest, err := c.LoadImage(ctx, image.Spec{Reference: ref, Binary: file, Entrypoint: entrypoint, User: *user})
+			digest, err := c.LoadImage(ctx, spec)
 			if err == nil {
 				fmt.Fprintln(e.out, digest)
 			}

@@ -2,9 +2,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -144,20 +141,15 @@ func nameless(images map[string]string) []string {
 	return refs
 }
 
-// digestOf returns the digest an image has, from memory if its program has not
-// changed since, and where its archive is or would be.
+// digestOf returns the digest an image has, from memory if what it is made of
+// has not changed since, and where its archive is or would be.
 func (c *Cluster) digestOf(s image.Spec) (digest, archive string, err error) {
-	st, err := os.Stat(s.Binary)
+	stamp, err := s.Stamp()
 	if err != nil {
-		return "", "", fmt.Errorf("looking at program: %w", err)
+		return "", "", err
 	}
-	spec, err := json.Marshal(s)
-	if err != nil {
-		return "", "", fmt.Errorf("describing image: %w", err)
-	}
-	key := sha256.Sum256(fmt.Appendf(spec, " %d %d", st.Size(), st.ModTime().UnixNano()))
-	archive = c.Images(hex.EncodeToString(key[:8]) + ".tar")
-	memo := c.Images(hex.EncodeToString(key[:8]) + ".digest")
+	archive = c.Images(stamp + ".tar")
+	memo := c.Images(stamp + ".digest")
 	if known, err := os.ReadFile(memo); err == nil {
 		return string(known), archive, nil
 	}

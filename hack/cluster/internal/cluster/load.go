@@ -8,13 +8,13 @@ import (
 	"perfrun.dev/perfrun/hack/cluster/internal/progress"
 )
 
-// LoadImage makes an image of a program and brings it to every node that does
+// LoadImage makes an image and brings it to every node that does
 // not have it yet. It returns the digest.
 func (c *Cluster) LoadImage(ctx context.Context, s image.Spec) (string, error) {
 	if err := c.NeedRunning(); err != nil {
 		return "", err
 	}
-	if err := image.CheckBinary(s.Binary); err != nil {
+	if err := s.Check(); err != nil {
 		return "", err
 	}
 	have := map[string]map[string]string{}

@@ -1,6 +1,6 @@
-// Package image makes container images of one static program each, without a
-// container engine: an OCI image layout in a tar archive, as containerd
-// imports it. The same program gives the same digest, always.
+// Package image makes container images of one static program each, or of a
+// folder, without a container engine: an OCI image layout in a tar archive, as
+// containerd imports it. The same content gives the same digest, always.
 package image
 
 import (
@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"time"
@@ -24,8 +25,10 @@ import (
 type Spec struct {
 	// Reference is the full name, as Normalize returns it.
 	Reference string
-	// Binary is the program's file on this machine.
+	// Binary is the program's file on this machine; empty if there is a Root.
 	Binary string
+	// Root is a folder whose content is the image's; empty if there is a Binary.
+	Root string
 	// Entrypoint is what a container runs; its first word is also where the
 	// program lies in the image.
 	Entrypoint []string
@@ -129,16 +132,21 @@ func describeLayer(s Spec) (descriptor, error) {
 }
 
 func writeLayer(w io.Writer, s Spec) error {
-	f, err := os.Open(s.Binary)
-	if err != nil {
-		return fmt.Errorf("reading program: %w", err)
-	}
-	defer func() { _ = f.Close() }() // read only
-	st, err := f.Stat()
-	if err != nil {
-		return fmt.Errorf("reading program: %w", err)
-	}
 	t := tar.NewWriter(w)
+	write := writeProgram
+	if s.Root != "" {
+		write = writeTree
+	}
+	if err := write(t, s); err != nil {
+		return err
+	}
+	if err := t.Close(); err != nil {
+		return fmt.Errorf("writing image: %w", err)
+	}
+	return nil
+}
+
+func writeProgram(t *tar.Writer, s Spec) error {
 	name := strings.TrimPrefix(path.Clean(s.Entrypoint[0]), "/")
 	for i, c := range name {
 		if c == '/' {
@@ -147,13 +155,23 @@ func writeLayer(w io.Writer, s Spec) error {
 			}
 		}
 	}
-	if err := header(t, name, 0o755, st.Size(), tar.TypeReg); err != nil {
+	return writeFile(t, name, s.Binary, 0o755)
+}
+
+func writeFile(t *tar.Writer, name, file string, mode int64) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("reading file for image: %w", err)
+	}
+	defer func() { _ = f.Close() }() // read only
+	st, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("reading file for image: %w", err)
+	}
+	if err := header(t, name, mode, st.Size(), tar.TypeReg); err != nil {
 		return err
 	}
 	if _, err := io.Copy(t, f); err != nil {
-		return fmt.Errorf("writing image: %w", err)
-	}
-	if err := t.Close(); err != nil {
 		return fmt.Errorf("writing image: %w", err)
 	}
 	return nil
@@ -201,9 +219,12 @@ func (c *countingWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CheckBinary refuses a program that could not run in an image that holds
-// nothing else.
-func CheckBinary(file string) error {
+// Check refuses a program that could not run in the image.
+func (s Spec) Check() error {
+	file := s.Binary
+	if s.Root != "" {
+		file = filepath.Join(s.Root, s.Entrypoint[0])
+	}
 	f, err := elf.Open(file)
 	if err != nil {
 		var bad *elf.FormatError
@@ -218,8 +239,19 @@ func CheckBinary(file string) error {
 		return fmt.Errorf("%s is built for %s, but this machine is %s; build it with GOARCH=%s", file, f.Machine, want, runtime.GOARCH)
 	}
 	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
+		if p.Type != elf.PT_INTERP {
+			continue
+		}
+		if s.Root == "" {
 			return fmt.Errorf("%s needs a dynamic linker, which the image would not have; build it with CGO_ENABLED=0", file)
+		}
+		name, err := io.ReadAll(p.Open())
+		if err != nil {
+			return fmt.Errorf("reading program: %w", err)
+		}
+		linker := strings.TrimRight(string(name), "\x00")
+		if _, err := os.Stat(filepath.Join(s.Root, linker)); err != nil {
+			return fmt.Errorf("%s needs the dynamic linker %s, which is not below %s", file, linker, s.Root)
 		}
 	}
 	return nil

@@ -165,14 +165,19 @@ func TestCheckUser(t *testing.T) {
 	}
 }
 
-func TestCheckBinary(t *testing.T) {
+func TestCheck(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "script")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{script, script + ".missing"} {
-		if err := CheckBinary(file); err == nil {
-			t.Errorf("%s is accepted", file)
+	for _, s := range []Spec{
+		{Binary: script},
+		{Binary: script + ".missing"},
+		{Root: filepath.Dir(script), Entrypoint: []string{"/script"}},
+		{Root: filepath.Dir(script), Entrypoint: []string{"/missing"}},
+	} {
+		if err := s.Check(); err == nil {
+			t.Errorf("%+v is accepted", s)
 		}
 	}
 }
