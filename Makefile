@@ -81,7 +81,7 @@ verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Fail unless generated files, go.mod
 
 # One package at a time, since the load tester's tests measure time; vet has compiled everything with all cores by then.
 .PHONY: test
-test: ## Run the unit tests and the suites against a real API server.
+test: ## Run the unit tests, the Java host's too, and the suites against a real API server.
 	@assets=$$(hack/envtest-assets.sh); \
 	packages=$$(go list ./... | grep -v /test/e2e); \
 	echo "compiling"; \
@@ -89,6 +89,7 @@ test: ## Run the unit tests and the suites against a real API server.
 	echo "KUBEBUILDER_ASSETS=$$assets"; \
 	KUBEBUILDER_ASSETS=$$assets go test -p=1 -timeout=5m $(TESTFLAGS) $$packages
 	go -C hack/cluster test $(TESTFLAGS) ./...
+	hack/image-java.sh --build-only
 
 .PHONY: e2e
 e2e: cluster-up $(BIN)/fortio ## Run the end-to-end suite on the local cluster, with the operator built from this checkout.
@@ -109,6 +110,10 @@ build: ## Build the binary for this machine: .local/bin/perfrun.
 .PHONY: image
 image: build $(LOCALCLUSTER) ## Build the image without a container engine and load it into the local cluster.
 	@hack/image.sh perfrun
+
+.PHONY: image-java
+image-java: $(LOCALCLUSTER) ## Build the Java actor host's image without a container engine and load it into the local cluster.
+	@hack/image-java.sh
 
 .PHONY: docker-build
 docker-build: ## Build the image IMG with a container engine.
