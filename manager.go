@@ -28,11 +28,13 @@ import (
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/controllers"
+	"perfrun.dev/perfrun/internal/plan"
 )
 
 type managerOptions struct {
 	leaderElect                 bool
 	metricsAddr, probeAddr      string
+	webhook                     webhookOptions
 	namespace, podName, image   string
 	prepareTimeout, httpTimeout time.Duration
 	verbose                     bool
@@ -50,6 +52,9 @@ func managerCommand() *cobra.Command {
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "let only one of several managers work at a time")
 	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "address of the metrics endpoint (HTTPS, authenticated by the API server); 0 turns it off")
 	f.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
+	f.IntVar(&o.webhook.port, "webhook-port", 9443, "port of the webhook that switches mTLS for the runs' pods; 0 turns it off")
+	f.StringVar(&o.webhook.certDir, "webhook-cert-dir", "",
+		"directory with the webhook's certificate, tls.crt and tls.key, read again when they change; default: the manager makes and renews one in a Secret of its own")
 	f.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the manager, where its signing key and its lease lie (default: $POD_NAMESPACE)")
 	f.StringVar(&o.podName, "pod-name", os.Getenv("POD_NAME"), "pod of the manager, whose image the runs' pods get (default: $POD_NAME)")
 	f.StringVar(&o.image, "image", "", "image of the runs' pods (default: the manager's own)")
@@ -72,9 +77,11 @@ func runManager(ctx context.Context, o managerOptions) error {
 	if err != nil {
 		return fmt.Errorf("finding the API server: %w", err)
 	}
+	certificate := &controllers.CertificateReconciler{Namespace: o.namespace, Now: time.Now,
+		Names: []string{plan.MTLSService + "." + o.namespace + ".svc"}}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        newScheme(),
-		Cache:                         controllers.CacheOptions(),
+		Cache:                         controllers.CacheOptions(o.namespace),
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "perfrun-manager",
 		LeaderElectionNamespace:       o.namespace,
@@ -85,12 +92,16 @@ func runManager(ctx context.Context, o managerOptions) error {
 			FilterProvider: filters.WithAuthenticationAndAuthorization,
 			TLSOpts:        []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }},
 		},
+		WebhookServer:           o.webhook.server(certificate),
 		GracefulShutdownTimeout: ptr.To(5 * time.Second),
 	})
 	if err != nil {
 		return fmt.Errorf("creating the manager: %w", err)
 	}
 	if err := addReconciler(ctx, mgr, config, o); err != nil {
+		return err
+	}
+	if err := addWebhook(mgr, o.webhook, certificate); err != nil {
 		return err
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -23,17 +25,22 @@ const (
 	indexTrue   = "true"
 )
 
-// CacheOptions keep only our own objects in memory: a cluster's other pods are none of our business.
-func CacheOptions() cache.Options {
+// CacheOptions keep only our own objects in memory: a cluster's other pods are none of our business. Namespace is the operator's own.
+func CacheOptions(namespace string) cache.Options {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{plan.LabelManagedBy: plan.ManagedBy})}
 	return cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
 			&appsv1.Deployment{}: ours,
 			&corev1.Pod{}:        ours,
+			// Of these two one each, which is also all that the operator may read.
+			&corev1.Secret{}: {Namespaces: map[string]cache.Config{namespace: {FieldSelector: named(certificateSecret)}}},
+			&admissionv1.MutatingWebhookConfiguration{}: {Field: named(plan.MTLSConfiguration)},
 		},
 		DefaultTransform: cache.TransformStripManagedFields(),
 	}
 }
+
+func named(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
 
 // SetupWithManager registers the reconciler, its index and its watches.
 func (r *PerfRunReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager) error {

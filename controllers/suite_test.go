@@ -95,7 +95,7 @@ var signingKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 // newManager runs an operator process with its caches, and returns what makes reconcilers on top of them; the controller runs only if asked for.
 func newManager(ctx context.Context, transport http.RoundTripper, controller bool) func() *PerfRunReconciler {
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, Cache: CacheOptions(),
+		Scheme: scheme, Cache: CacheOptions("default"),
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
 		GracefulShutdownTimeout: ptr.To(5 * time.Second),
 	})

@@ -137,8 +137,8 @@ type PerfRunSpec struct {
 	// +optional
 	Baseline *BaselineKind `json:"baseline,omitempty"`
 
-	// mTLS declares whether the two sidecars speak mutual TLS to each other. perfrun does not change the cluster's setting:
-	// it looks at the wire before the load, and ends the run with Error where it finds the other. Default true.
+	// mTLS says whether the two sidecars speak mutual TLS to each other. perfrun switches it for the run's own pods and leaves the cluster's
+	// setting alone; it looks at the wire before the load, and ends the run with Error where it finds the other. Default true.
 	// +optional
 	MTLS *bool `json:"mTLS,omitempty"`
 

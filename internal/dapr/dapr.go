@@ -50,6 +50,8 @@ type Sidecar struct {
 	AppPort int
 	// Configuration that it loads, by name.
 	Configuration string
+	// MTLS towards other sidecars. No annotation says so: MTLSPatch does it.
+	MTLS bool
 	// CPULimit and MemoryLimit; zero sets none.
 	CPULimit, MemoryLimit resource.Quantity
 	// Image and LogLevel; empty leaves Dapr's own.

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strconv"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,11 +45,17 @@ func deployment(run *v1alpha1.PerfRun, p pod) *appsv1.Deployment {
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
 			Selector: &metav1.LabelSelector{MatchLabels: selector(run, p.role)},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: Labels(run, p.role), Annotations: p.sidecar.Annotations()},
+				ObjectMeta: metav1.ObjectMeta{Labels: podLabels(run, p), Annotations: p.sidecar.Annotations()},
 				Spec:       podSpec(run, p),
 			},
 		},
 	}
+}
+
+func podLabels(run *v1alpha1.PerfRun, p pod) map[string]string {
+	labels := Labels(run, p.role)
+	labels[LabelMTLS] = strconv.FormatBool(p.sidecar.MTLS)
+	return labels
 }
 
 // spread asks for replicas on different nodes where that is possible: those of one node share its CPU and its network.

@@ -14,9 +14,23 @@ const (
 	LabelRun = "perfrun.dev/run"
 	// LabelRole tells the load tester from the target.
 	LabelRole = "perfrun.dev/role"
+	// LabelMTLS on a pod is true or false: whether perfrun's webhook makes its sidecar use mTLS. It is a label, and not an annotation,
+	// because the API server calls the webhook by it, and so for no other pods.
+	LabelMTLS = "perfrun.dev/mtls"
 	// LabelManagedBy and ManagedBy are how the operator's caches select its own.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	ManagedBy      = "perfrun"
+)
+
+// The webhook that switches mTLS for a run's pods; config/webhook has the other half.
+const (
+	// MTLSConfiguration is the name of its MutatingWebhookConfiguration. The API server calls webhooks in the order of these names, so that
+	// this one comes after dapr-sidecar-injector, and sees the sidecar.
+	MTLSConfiguration = "perfrun-mtls"
+	// MTLSWebhook is its own name, by which the API server speaks of it.
+	MTLSWebhook = "mtls.perfrun.dev"
+	// MTLSService is the Service in front of the operator's webhook server.
+	MTLSService = "perfrun-webhook"
 )
 
 // The roles.

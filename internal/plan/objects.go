@@ -104,7 +104,7 @@ func podSettings(own *v1alpha1.PodSettings, cpu resource.Quantity) v1alpha1.PodS
 func sidecar(run *v1alpha1.PerfRun, settings v1alpha1.Settings, names Names, appID string, appPort int) dapr.Sidecar {
 	own := ptr.Deref(run.Spec.Sidecar, v1alpha1.SidecarSettings{})
 	return dapr.Sidecar{
-		AppID: appID, AppPort: appPort, Configuration: names.Configuration,
+		AppID: appID, AppPort: appPort, Configuration: names.Configuration, MTLS: settings.MTLS,
 		CPULimit: settings.SidecarCPU, MemoryLimit: settings.SidecarMemory,
 		Image: ptr.Deref(own.Image, ""), LogLevel: ptr.Deref(own.LogLevel, ""),
 	}

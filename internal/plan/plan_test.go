@@ -44,6 +44,7 @@ func TestObjectsAreRenderedAsReviewed(t *testing.T) {
 		"defaults": run(),
 		"everything": run(func(s *v1alpha1.PerfRunSpec) {
 			s.Sampling = ptr.To("1")
+			s.MTLS = ptr.To(false)
 			s.Placement = ptr.To(v1alpha1.PlacementSameNode)
 			s.Sidecar = &v1alpha1.SidecarSettings{CPU: ptr.To(resource.MustParse("0")), Memory: ptr.To(resource.MustParse("256Mi")),
 				Image: ptr.To("example.org/daprd:1"), LogLevel: ptr.To("warn")}

@@ -72,7 +72,7 @@ func over(o Observation) *Decision {
 	}
 	for _, tester := range o.Testers {
 		if p := tester.Progress; p != nil && p.State != measure.Running && p.State != measure.Done {
-			return end(failureReason(p), p.Message)
+			return end(failureReason(p), p.Message+mtlsAdvice(p))
 		}
 	}
 	if o.Now.Sub(attempt.StartTime.Time) > deadline(o.Settings) {
@@ -121,6 +121,15 @@ func collecting(o Observation) Decision {
 		return d
 	}
 	return Decision{Phase: v1alpha1.PhaseCollecting, Reason: v1alpha1.ReasonCollecting, Message: d.Message, After: pollMeasuring}
+}
+
+// mtlsAdvice names what should have made the sidecars as the run asks.
+func mtlsAdvice(p *measure.Progress) string {
+	if p.Cause != measure.CauseMTLS {
+		return ""
+	}
+	return "; perfrun's webhook switches it for a run's pods, and did not: is it installed (kubectl get mutatingwebhookconfiguration " +
+		plan.MTLSConfiguration + "), and does it come after the one of Dapr's injector?"
 }
 
 func failureReason(p *measure.Progress) string {

@@ -76,7 +76,7 @@ func unready(o Observation, w Workload, replicas int) *obstacle {
 	if len(w.Pods) < replicas {
 		for _, c := range deploymentConditions(w.Deployment) {
 			if c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
-				return &obstacle{v1alpha1.ReasonPodsRefused, "the API server refuses the pod: " + c.Message + securityAdvice(c.Message)}
+				return &obstacle{v1alpha1.ReasonPodsRefused, "the API server refuses the pod: " + c.Message + securityAdvice(c.Message) + webhookAdvice(c.Message)}
 			}
 		}
 		return &obstacle{v1alpha1.ReasonPreparing, "waiting for the pods to be created"}
@@ -143,6 +143,15 @@ func securityAdvice(message string) string {
 		return ""
 	}
 	return "; the container " + dapr.SidecarContainer + " is Dapr's: set dapr_sidecar_injector.sidecarDropALLCapabilities=true in Dapr's Helm chart, or measure in a namespace that does not enforce restricted"
+}
+
+// webhookAdvice names the way out where perfrun's own webhook is in the way.
+func webhookAdvice(message string) string {
+	if !strings.Contains(message, plan.MTLSWebhook) {
+		return ""
+	}
+	return "; this webhook is perfrun's own: the API server must reach port 9443 of the operator's pods, through Service " + plan.MTLSService +
+		"; without it (kubectl delete mutatingwebhookconfiguration " + plan.MTLSConfiguration + ") runs measure with the mTLS that the cluster has"
 }
 
 func placementAdvice(o Observation) string {

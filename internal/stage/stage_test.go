@@ -99,6 +99,11 @@ func TestDecide(t *testing.T) {
 			o.Target.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue,
 				Message: `violates PodSecurity "restricted:latest": unrestricted capabilities (container "daprd" must set securityContext.capabilities.drop=["ALL"])`}}
 		}), None, preparing, v1alpha1.ReasonPodsRefused, "sidecarDropALLCapabilities=true"},
+		{"a pod refused because of perfrun's own webhook", ready(preparing, func(o *Observation) {
+			o.Target.Pods = nil
+			o.Target.Deployment.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue,
+				Message: `Internal error occurred: failed calling webhook "mtls.perfrun.dev": failed to call webhook: connection refused`}}
+		}), None, preparing, v1alpha1.ReasonPodsRefused, "must reach port 9443 of the operator's pods"},
 		{"no second node", ready(preparing, func(o *Observation) {
 			o.LoadTester.Pod().Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}
 		}), None, preparing, v1alpha1.ReasonUnschedulable, "two schedulable nodes"},
@@ -141,7 +146,7 @@ func TestDecide(t *testing.T) {
 		{"neither is a new pod", ready(measuring, func(o *Observation) { o.LoadTester.Pod().Name = "lt2" }), Stop, failed, v1alpha1.ReasonLoadTesterLost, "went away"},
 		{"or none", ready(measuring, func(o *Observation) { o.LoadTester.Pods = nil }), Stop, failed, v1alpha1.ReasonLoadTesterLost, "went away"},
 		{"a lost attempt", ready(measuring, func(o *Observation) { o.Run.Status.Attempt = nil }), None, failed, v1alpha1.ReasonMeasurementFailed, "lost its attempt"},
-		{"the wrong mTLS", ready(measuring, progressIn(measure.Failed), func(o *Observation) { o.Testers[0].Progress.Cause = measure.CauseMTLS }), Stop, failed, v1alpha1.ReasonMTLSMismatch, ""},
+		{"the wrong mTLS", ready(measuring, progressIn(measure.Failed), func(o *Observation) { o.Testers[0].Progress.Cause = measure.CauseMTLS }), Stop, failed, v1alpha1.ReasonMTLSMismatch, "mutatingwebhookconfiguration perfrun-mtls"},
 		{"a dead path", ready(measuring, progressIn(measure.Failed), func(o *Observation) { o.Testers[0].Progress.Cause = measure.CausePath }), Stop, failed, v1alpha1.ReasonPathNotWorking, ""},
 		{"a measurement that never ends", ready(measuring, progressIn(measure.Running), func(o *Observation) { o.Now = now.Add(24 * time.Hour) }), Stop, failed, v1alpha1.ReasonMeasurementFailed, "no report"},
 		{"the load has ended", ready(measuring, progressIn(measure.Done)), None, collecting, v1alpha1.ReasonCollecting, ""},

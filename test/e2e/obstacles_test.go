@@ -17,16 +17,6 @@ const noticing = 15 * time.Second
 
 // obstacles: a cluster that lacks something is told so, and what to do; where it is put right in time, the run goes on by itself.
 func obstacles() {
-	It("ends before any load where mTLS is on and declared off", func(ctx SpecContext) {
-		run := perfRun(cluster.newNamespace(ctx), "without-mtls", kept, func(s *v1alpha1.PerfRunSpec) { s.MTLS = new(bool) })
-		Expect(cluster.Create(ctx, run)).To(Succeed())
-		cluster.awaitPhase(ctx, run, v1alpha1.PhaseError, preparing)
-		Expect(conditionOf(run, v1alpha1.ConditionSucceeded)).To(And(
-			HaveField("Reason", v1alpha1.ReasonMTLSMismatch),
-			HaveField("Message", ContainSubstring("mTLS between sidecars is on, the run asks for off"))))
-		Expect(cluster.traces(ctx, run).Traced).To(BeZero(), "requests that reached the target through Dapr")
-	}, SpecTimeout(4*time.Minute))
-
 	It("waits for a second node where two are asked for", func(ctx SpecContext) {
 		cordonAllButOne(ctx)
 		run := perfRun(cluster.newNamespace(ctx), "one-node")

@@ -48,5 +48,6 @@ var _ = Describe("perfrun on a cluster with Dapr", Serial, Ordered, ContinueOnFa
 	interruptions()
 	queue()
 	podSecurity()
+	mutualTLS()
 	obstacles()
 })
