@@ -18,6 +18,7 @@ func targetCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return target.Serve(cmd.Context(), options) },
 	}
 	cmd.Flags().StringVar(&options.Addr, "listen", fmt.Sprintf(":%d", measure.TargetPort), "address of the application")
+	cmd.Flags().StringVar(&options.GRPCAddr, "grpc-listen", "", "address of the application over gRPC; none unless set")
 	cmd.Flags().StringVar(&options.TracesAddr, "traces-listen", fmt.Sprintf(":%d", measure.TargetTracesPort),
 		"address that tells the load tester how many requests arrived with a trace context, and how many sampled")
 	return cmd

@@ -25,6 +25,7 @@ const (
 // EffectiveSettings resolves the defaults of a spec. It never changes the spec.
 func (s *PerfRunSpec) EffectiveSettings() Settings {
 	out := Settings{
+		Invocation:   ptr.To(s.Invocation.effective()),
 		RPS:          ptr.Deref(s.RPS, DefaultRPS),
 		PayloadBytes: s.Payload.bytes(),
 		Duration:     ptr.Deref(s.Duration, metav1.Duration{Duration: DefaultDuration}),

@@ -15,6 +15,7 @@ import (
 // published are the settings of the published Dapr service invocation test.
 func published(change func(*v1alpha1.Settings)) v1alpha1.Settings {
 	s := v1alpha1.Settings{
+		Invocation:   &v1alpha1.InvocationPath{Caller: v1alpha1.ProtocolHTTP, Target: v1alpha1.ProtocolHTTP, Display: "HTTP to HTTP"},
 		RPS:          1000,
 		PayloadBytes: 1024,
 		Duration:     metav1.Duration{Duration: time.Minute},
@@ -46,12 +47,13 @@ func TestEffectiveSettings(t *testing.T) {
 			want: published(nil),
 		},
 		"empty parents": {
-			spec: v1alpha1.PerfRunSpec{Payload: &v1alpha1.Payload{}, Connections: []int32{}, Sidecar: &v1alpha1.SidecarSettings{}},
+			spec: v1alpha1.PerfRunSpec{Invocation: &v1alpha1.Invocation{}, Payload: &v1alpha1.Payload{}, Connections: []int32{}, Sidecar: &v1alpha1.SidecarSettings{}},
 			want: published(nil),
 		},
 		"everything set": {
 			spec: v1alpha1.PerfRunSpec{
-				RPS: ptr.To[int32](500), Payload: &v1alpha1.Payload{Size: quantity("1Mi")}, Duration: seconds(90), Warmup: seconds(20),
+				Invocation: &v1alpha1.Invocation{Caller: ptr.To(v1alpha1.ProtocolGRPC), Target: ptr.To(v1alpha1.ProtocolGRPC), Proxying: ptr.To(true)},
+				RPS:        ptr.To[int32](500), Payload: &v1alpha1.Payload{Size: quantity("1Mi")}, Duration: seconds(90), Warmup: seconds(20),
 				Connections: []int32{2, 4}, Pairs: ptr.To[int32](8), MTLS: ptr.To(false), Sampling: ptr.To("1"),
 				Baseline:  ptr.To(v1alpha1.BaselineNone),
 				Placement: ptr.To(v1alpha1.PlacementAny),
@@ -60,7 +62,8 @@ func TestEffectiveSettings(t *testing.T) {
 				LoadTester: &v1alpha1.LoadTesterSettings{Replicas: ptr.To[int32](2)},
 			},
 			want: v1alpha1.Settings{
-				RPS: 500, PayloadBytes: 1 << 20, Duration: *seconds(90), Warmup: *seconds(20),
+				Invocation: &v1alpha1.InvocationPath{Caller: v1alpha1.ProtocolGRPC, Target: v1alpha1.ProtocolGRPC, Proxying: true, Display: "gRPC to gRPC, proxied"},
+				RPS:        500, PayloadBytes: 1 << 20, Duration: *seconds(90), Warmup: *seconds(20),
 				Connections: []int32{2, 4}, Pairs: 8, MTLS: false, Sampling: "1",
 				Baseline:   v1alpha1.BaselineNone,
 				Placement:  v1alpha1.PlacementAny,
@@ -68,6 +71,12 @@ func TestEffectiveSettings(t *testing.T) {
 
 				LoadTesterReplicas: 2,
 			},
+		},
+		"one end of the path": {
+			spec: v1alpha1.PerfRunSpec{Invocation: &v1alpha1.Invocation{Target: ptr.To(v1alpha1.ProtocolGRPC)}},
+			want: published(func(s *v1alpha1.Settings) {
+				s.Invocation.Target, s.Invocation.Display = v1alpha1.ProtocolGRPC, "HTTP to gRPC"
+			}),
 		},
 		"a body counts in bytes, not characters": {
 			spec: v1alpha1.PerfRunSpec{Payload: &v1alpha1.Payload{Body: ptr.To("größe")}},

@@ -13,7 +13,7 @@ type Scenario string
 
 // The scenarios.
 const (
-	// ScenarioInvocation is Dapr service invocation: HTTP from the load tester to its sidecar, and HTTP from the target's sidecar to the target.
+	// ScenarioInvocation is Dapr service invocation, over the path in spec.invocation.
 	ScenarioInvocation Scenario = "Invocation"
 )
 
@@ -66,6 +66,7 @@ const (
 // The rules on change stand here and not on the fields, because a field's own rule is not run when the field is added or removed.
 //
 // +kubebuilder:validation:XValidation:rule="self.scenario == oldSelf.scenario",fieldPath=".scenario",message="scenario cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.invocation) ? has(oldSelf.invocation) && self.invocation == oldSelf.invocation : !has(oldSelf.invocation)",fieldPath=".invocation",message="invocation cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.rps) ? has(oldSelf.rps) && self.rps == oldSelf.rps : !has(oldSelf.rps)",fieldPath=".rps",message="rps cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.payload) ? has(oldSelf.payload) && self.payload == oldSelf.payload : !has(oldSelf.payload)",fieldPath=".payload",message="payload cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.duration) ? has(oldSelf.duration) && self.duration == oldSelf.duration : !has(oldSelf.duration)",fieldPath=".duration",message="duration cannot be changed once the PerfRun exists; create another PerfRun"
@@ -85,10 +86,15 @@ const (
 // +kubebuilder:validation:XValidation:rule=`!has(self.warmup) || !self.warmup.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || (has(self.duration) ? !self.duration.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.warmup) <= duration(self.duration) : duration(self.warmup) <= duration('1m'))`,fieldPath=".warmup",message="warmup must not be longer than duration (default 1m)"
 // +kubebuilder:validation:XValidation:rule="!has(self.loadTester) || !has(self.loadTester.replicas) || (has(self.connections) ? self.connections.all(c, c % self.loadTester.replicas == 0) : 16 % self.loadTester.replicas == 0)",fieldPath=".connections",message="connections (default [16]) must be multiples of loadTester.replicas, so that each load tester has the same share of the load"
 // +kubebuilder:validation:XValidation:rule=`!has(self.duration) || !self.duration.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.duration).getSeconds() >= (has(self.pairs) ? self.pairs : 6)`,fieldPath=".duration",message="duration must be at least 1s for each of the pairs (default 6)"
+// +kubebuilder:validation:XValidation:rule="!has(self.target) || !has(self.target.image) || !has(self.invocation) || (has(self.invocation.caller) ? self.invocation.caller : 'HTTP') == (has(self.invocation.target) ? self.invocation.target : 'HTTP')",fieldPath=".invocation",message="invocation.caller and invocation.target must be the same with target.image: the baseline calls the image over the caller's protocol and its sidecar over the target's, and it has one port"
 type PerfRunSpec struct {
-	// scenario is the path that is measured. Invocation: service invocation, HTTP to HTTP.
+	// scenario is what is measured. Invocation: service invocation.
 	// +required
 	Scenario Scenario `json:"scenario"`
+
+	// invocation is the path of service invocation: which protocols the load tester and the target speak. Default HTTP to HTTP.
+	// +optional
+	Invocation *Invocation `json:"invocation,omitempty"`
 
 	// rps is the rate of requests per second, held by every block of both arms; from 1 to 100000. Default 1000.
 	// +optional
@@ -324,7 +330,8 @@ type PodSettings struct {
 }
 
 // TargetSettings configures the target's pod and says what application is under test: perfrun's own, or an image of the user's. That one
-// answers POST /echo with any 2xx; it runs as a numeric user other than root, with a read-only root file system and without capabilities.
+// answers POST /echo with any 2xx, or over gRPC AppCallback/OnInvoke (with invocation.proxying, perfrun.v1.Echo/Echo); it runs as a numeric
+// user other than root, with a read-only root file system and without capabilities.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.runAsUser)",fieldPath=".runAsUser",message="target.runAsUser needs target.image: perfrun's own application has its own"
 // +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.args)",fieldPath=".args",message="target.args needs target.image: perfrun's own application takes none"
@@ -346,8 +353,8 @@ type TargetSettings struct {
 	// +kubebuilder:validation:items:MaxLength=1024
 	Args []string `json:"args,omitempty"`
 
-	// port that the image's application serves HTTP on, on all of the pod's addresses; from 1 to 65535, but for those that Dapr's sidecar
-	// and perfrun's meter have in the same pod. Default 8080.
+	// port that the image's application serves invocation.target's protocol on, on all of the pod's addresses; from 1 to 65535, but for
+	// those that Dapr's sidecar and perfrun's meter have in the same pod. Default 8080.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
@@ -379,6 +386,7 @@ type TargetSettings struct {
 // +kubebuilder:printcolumn:name="Sidecar CPU",type=string,JSONPath=`.status.summary.sidecarCPU`
 // +kubebuilder:printcolumn:name="Sidecar Memory",type=string,JSONPath=`.status.summary.sidecarMemory`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Path",type=string,priority=1,JSONPath=`.status.settings.invocation.display`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Succeeded")].message`
 type PerfRun struct {
 	metav1.TypeMeta   `json:",inline"`

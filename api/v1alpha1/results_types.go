@@ -24,9 +24,10 @@ type PointResult struct {
 type ArmResult struct {
 	// requests that were sent and answered or failed.
 	Requests int64 `json:"requests"`
-	// errors is the number of requests without a 2xx answer. They are not in the latencies.
+	// errors is the number of requests without a good answer: a 2xx, or gRPC's OK. They are not in the latencies.
 	Errors int64 `json:"errors"`
-	// errorCodes counts the errors by HTTP status; -1 stands for no answer at all (connection or timeout).
+	// errorCodes counts the errors by HTTP status or by the name of gRPC's code, such as Unavailable; -1 stands for no answer at all
+	// (connection or timeout).
 	// +optional
 	ErrorCodes map[string]int64 `json:"errorCodes,omitempty"`
 	// skipped requests were due within a block but could not be sent before its deadline.

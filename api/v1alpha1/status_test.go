@@ -96,7 +96,7 @@ var _ = Describe("The status of a PerfRun", func() {
 		Expect(columns).To(Equal(map[string]any{
 			"Name": run.Name, "Scenario": "Invocation", "Phase": "Inconclusive", "Done": "100%",
 			"RPS": "999.9", "P90": "2.806ms", "P99": "4.209ms", "Added P90": "910us", "Added P99": "2ms",
-			"Sidecar CPU": "212m", "Sidecar Memory": "104Mi", "Message": "the target's sidecar restarted once",
+			"Sidecar CPU": "212m", "Sidecar Memory": "104Mi", "Path": "HTTP to HTTP", "Message": "the target's sidecar restarted once",
 		}))
 	})
 })

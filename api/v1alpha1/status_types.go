@@ -125,6 +125,9 @@ type PerfRunStatus struct {
 
 // Settings are the values in force for a run, defaults resolved.
 type Settings struct {
+	// invocation is the path of service invocation.
+	// +optional
+	Invocation *InvocationPath `json:"invocation,omitempty"`
 	// rps is the rate of requests per second.
 	RPS int32 `json:"rps"`
 	// payloadBytes is the size of each request's body in bytes.

@@ -20,6 +20,8 @@ const SidecarContainer = "daprd"
 const (
 	// HTTPPort serves the Dapr API, on the pod's loopback only.
 	HTTPPort = 3500
+	// GRPCPort serves the same over gRPC, and passes other calls on to other applications.
+	GRPCPort = 50001
 	// InternalPort takes calls from other sidecars; TLS exactly if mTLS is on.
 	InternalPort = 50002
 	// MetricsPort serves Prometheus text, in sidecars and in the control plane alike.
@@ -48,6 +50,8 @@ type Sidecar struct {
 	AppID string
 	// AppPort that the application listens on; 0 for a pure caller.
 	AppPort int
+	// AppProtocol that it speaks there: http or grpc.
+	AppProtocol string
 	// Configuration that it loads, by name.
 	Configuration string
 	// MTLS towards other sidecars. No annotation says so: MTLSPatch does it.
@@ -78,7 +82,7 @@ func (s Sidecar) Annotations() map[string]string {
 	}
 	if s.AppPort != 0 {
 		a["dapr.io/app-port"] = strconv.Itoa(s.AppPort)
-		a["dapr.io/app-protocol"] = "http"
+		a["dapr.io/app-protocol"] = s.AppProtocol
 	}
 	if !s.CPULimit.IsZero() {
 		a["dapr.io/sidecar-cpu-limit"] = s.CPULimit.String()
@@ -98,11 +102,6 @@ func (s Sidecar) Annotations() map[string]string {
 		a["dapr.io/log-level"] = s.LogLevel
 	}
 	return a
-}
-
-// InvokeURL is service invocation of a method of an application, through the sidecar of the pod that calls.
-func InvokeURL(appID, method string) string {
-	return fmt.Sprintf("http://127.0.0.1:%d/v1.0/invoke/%s/method/%s", HTTPPort, appID, method)
 }
 
 // MetadataURL is the metadata of the sidecar of the pod that asks.

@@ -79,19 +79,41 @@ func (c *connection) send(ctx context.Context) (start time.Time, took time.Durat
 
 // dial makes the connections of a block with room for so many samples each. Nothing is sent yet.
 func dial(plan *measure.Plan, b measure.Block, calls int64, stop *atomic.Bool) ([]*connection, error) {
-	request, addr, err := renderHTTP(plan, plan.Endpoints[b.Arm])
+	newClient, err := clientsOf(plan, plan.Endpoints[b.Arm])
 	if err != nil {
 		return nil, err
 	}
-	conns := make([]*connection, b.Connections)
-	for i := range conns {
-		conns[i] = &connection{client: newHTTPClient(addr, request, plan.RequestTimeout), samples: make([]sample, 0, calls), errors: map[int]int64{}, stop: stop}
+	conns := make([]*connection, 0, b.Connections)
+	for range b.Connections {
+		c, err := newClient()
+		if err != nil {
+			hangUp(conns)
+			return nil, err
+		}
+		conns = append(conns, &connection{client: c, samples: make([]sample, 0, calls), errors: map[int]int64{}, stop: stop})
 	}
 	return conns, nil
+}
+
+// clientsOf makes the clients of an endpoint, which share the request.
+func clientsOf(plan *measure.Plan, endpoint measure.Endpoint) (func() (client, error), error) {
+	if endpoint.Call != nil {
+		return func() (client, error) { return newGRPCClient(plan, endpoint) }, nil
+	}
+	request, addr, err := renderHTTP(plan, endpoint)
+	return func() (client, error) { return newHTTPClient(addr, request, plan.RequestTimeout), nil }, err
 }
 
 func hangUp(conns []*connection) {
 	for _, c := range conns {
 		c.client.close()
 	}
+}
+
+// connBytes is what a connection's client takes.
+func connBytes(endpoint measure.Endpoint) int64 {
+	if endpoint.Call != nil {
+		return grpcConnBytes(endpoint.Call.Message)
+	}
+	return readBytes
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/status"
+
 	"perfrun.dev/perfrun/internal/measure"
 )
 
@@ -55,6 +57,9 @@ type reply struct {
 }
 
 func ask(ctx context.Context, plan *measure.Plan, endpoint measure.Endpoint) reply {
+	if endpoint.Call != nil {
+		return askGRPC(ctx, plan, endpoint)
+	}
 	ctx, cancel := context.WithTimeout(ctx, plan.RequestTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, endpoint.Method, endpoint.URL, bytes.NewReader(plan.Body))
@@ -74,16 +79,30 @@ func ask(ctx context.Context, plan *measure.Plan, endpoint measure.Endpoint) rep
 	return reply{err: err, code: res.StatusCode, excerpt: excerpt}
 }
 
+func askGRPC(ctx context.Context, plan *measure.Plan, endpoint measure.Endpoint) reply {
+	client, err := newGRPCClient(plan, endpoint)
+	if err != nil {
+		return reply{err: err}
+	}
+	defer client.close()
+	code, _, err := client.call(ctx)
+	if err == nil || code == noAnswer {
+		return reply{err: err, code: code}
+	}
+	said := status.Convert(err).Message()
+	return reply{code: code, excerpt: []byte(said[:min(len(said), shownBytes)])}
+}
+
 func (r reply) explain(plan *measure.Plan, url string, code int) *Failure {
 	switch {
 	case r.err != nil:
 		return pathFailure(url, "%v", r.err)
 	case !isGood(r.code):
-		return pathFailure(url, "status %d, %q", r.code, r.excerpt)
+		return pathFailure(url, "status %s, %q", measure.CodeName(r.code), r.excerpt)
 	case code == noAnswer:
 		return pathFailure(url, "each broke off or took longer than %s", plan.RequestTimeout)
 	}
-	return pathFailure(url, "each had status %d, though another client's had %d", code, r.code)
+	return pathFailure(url, "each had status %s, though another client's had %s", measure.CodeName(code), measure.CodeName(r.code))
 }
 
 func pathFailure(url, format string, args ...any) *Failure {

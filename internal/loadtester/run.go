@@ -26,7 +26,7 @@ const (
 func CheckMemory(plan *measure.Plan) error {
 	for i, b := range plan.Blocks {
 		n := int64(b.Connections)
-		if bytes := n*(plan.PerConnection(b)*sampleBytes+readBytes) + histogramBytes; bytes > maxBlockBytes {
+		if bytes := n*(plan.PerConnection(b)*sampleBytes+connBytes(plan.Endpoints[b.Arm])) + histogramBytes; bytes > maxBlockBytes {
 			return fmt.Errorf("block %d: %d requests over %d connections take %d MiB to record, at most %d MiB are allowed: shorten the duration or use more pairs",
 				i, n*plan.PerConnection(b), n, bytes>>20, maxBlockBytes>>20)
 		}

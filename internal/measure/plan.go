@@ -47,7 +47,7 @@ type Plan struct {
 	Offset time.Duration `json:"offset,omitempty"`
 	// RPS is the rate of requests per second within each block.
 	RPS float64 `json:"rps"`
-	// Body of every request.
+	// Body of every request over HTTP.
 	Body []byte `json:"body"`
 	// ContentType of the body.
 	ContentType string `json:"contentType"`
@@ -71,11 +71,24 @@ type Plan struct {
 
 // Endpoint is where requests go, and how.
 type Endpoint struct {
-	// URL, beginning with http://.
+	// URL is http://HOST:PORT/PATH for requests over HTTP/1.1, and grpc://HOST:PORT/SERVICE/METHOD for unary calls over gRPC.
 	URL string `json:"url"`
-	// Method of HTTP, such as POST.
-	Method string `json:"method"`
+	// Method of HTTP, such as POST; empty over gRPC.
+	Method string `json:"method,omitempty"`
+	// Call is what each call over gRPC carries; nil over HTTP.
+	Call *Call `json:"call,omitempty"`
 }
+
+// Call is what each call over gRPC carries.
+type Call struct {
+	// Message, encoded. The load tester does not look into it, nor into the answer's.
+	Message []byte `json:"message"`
+	// Metadata that go with it.
+	Metadata map[string]string `json:"metadata,omitempty"`
+}
+
+// maxMessage has room for a body of 1 MiB and what is said about it.
+const maxMessage = 1<<20 + 64<<10
 
 // URLs of the arms' endpoints.
 func (p *Plan) URLs() map[Arm]string {
@@ -187,8 +200,12 @@ func (p *Plan) Validate() error {
 			"block %d: %d requests over %d connections: at least two for each connection are needed", i, Requests(p.RPS, b.Duration), b.Connections)
 		check(p.Start.IsZero() || i == 0 || b.At >= p.Blocks[i-1].At+p.Blocks[i-1].Duration, "block %d begins before the one before it has ended", i)
 		endpoint := p.Endpoints[b.Arm]
-		check(isHTTP(endpoint.URL), "url of arm %s %q: must be http://host...", b.Arm, endpoint.URL)
-		check(isMethod(endpoint.Method), "method of arm %s %q: must be one of HTTP, such as POST", b.Arm, endpoint.Method)
+		check(hasScheme(endpoint.URL, endpoint.scheme()), "url of arm %s %q: must be %s://host...", b.Arm, endpoint.URL, endpoint.scheme())
+		if c := endpoint.Call; c != nil {
+			check(len(c.Message) <= maxMessage, "message of arm %s of %d bytes: at most %d", b.Arm, len(c.Message), maxMessage)
+		} else {
+			check(isMethod(endpoint.Method), "method of arm %s %q: must be one of HTTP, such as POST", b.Arm, endpoint.Method)
+		}
 	}
 	check(p.TracesURL == "" || isHTTP(p.TracesURL), "tracesURL %q: must be http://host...", p.TracesURL)
 	for i, c := range p.Counters {
@@ -202,7 +219,22 @@ func isMethod(s string) bool {
 	return s != "" && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 }
 
-func isHTTP(s string) bool {
+func isHTTP(s string) bool { return hasScheme(s, schemeHTTP) }
+
+// The schemes of endpoints' URLs.
+const schemeHTTP, schemeGRPC = "http", "grpc"
+
+func (e Endpoint) scheme() string {
+	if e.Call != nil {
+		return schemeGRPC
+	}
+	return schemeHTTP
+}
+
+// IsGRPC tells whether an endpoint's URL is one of gRPC.
+func IsGRPC(url string) bool { return hasScheme(url, schemeGRPC) }
+
+func hasScheme(s, scheme string) bool {
 	u, err := url.Parse(s)
-	return err == nil && u.Scheme == "http" && u.Host != ""
+	return err == nil && u.Scheme == scheme && u.Host != ""
 }

@@ -26,18 +26,24 @@ func TestValidate(t *testing.T) {
 		change func(*Plan)
 		says   string
 	}{
-		"valid":                {func(*Plan) {}, ""},
-		"another version":      {func(p *Plan) { p.Version = Version + 1 }, "version 5"},
-		"no attempt":           {func(p *Plan) { p.Attempt = "" }, "attempt"},
-		"rps zero":             {func(p *Plan) { p.RPS = 0 }, "rps 0"},
-		"no timeout":           {func(p *Plan) { p.RequestTimeout = 0 }, "requestTimeout"},
-		"no blocks":            {func(p *Plan) { p.Blocks = nil }, "0 blocks"},
-		"no connections":       {func(p *Plan) { p.Blocks[1].Connections = 0 }, "0 connections"},
-		"measured zero":        {func(p *Plan) { p.Blocks[1].Duration = 0 }, "duration 0s"},
-		"few requests":         {func(p *Plan) { p.Blocks[1].Connections = 51 }, "at least two"},
-		"arm":                  {func(p *Plan) { p.Blocks[1].Arm = "Other" }, "arm"},
-		"url":                  {func(p *Plan) { p.Endpoints[Dapr] = Endpoint{URL: "localhost:3500", Method: "POST"} }, "url of arm Dapr"},
-		"method":               {func(p *Plan) { p.Endpoints[Dapr] = Endpoint{URL: "http://a", Method: "GET /x"} }, "method of arm Dapr"},
+		"valid":           {func(*Plan) {}, ""},
+		"another version": {func(p *Plan) { p.Version = Version + 1 }, "version 5"},
+		"no attempt":      {func(p *Plan) { p.Attempt = "" }, "attempt"},
+		"rps zero":        {func(p *Plan) { p.RPS = 0 }, "rps 0"},
+		"no timeout":      {func(p *Plan) { p.RequestTimeout = 0 }, "requestTimeout"},
+		"no blocks":       {func(p *Plan) { p.Blocks = nil }, "0 blocks"},
+		"no connections":  {func(p *Plan) { p.Blocks[1].Connections = 0 }, "0 connections"},
+		"measured zero":   {func(p *Plan) { p.Blocks[1].Duration = 0 }, "duration 0s"},
+		"few requests":    {func(p *Plan) { p.Blocks[1].Connections = 51 }, "at least two"},
+		"arm":             {func(p *Plan) { p.Blocks[1].Arm = "Other" }, "arm"},
+		"url":             {func(p *Plan) { p.Endpoints[Dapr] = Endpoint{URL: "localhost:3500", Method: "POST"} }, "url of arm Dapr"},
+		"method":          {func(p *Plan) { p.Endpoints[Dapr] = Endpoint{URL: "http://a", Method: "GET /x"} }, "method of arm Dapr"},
+		"grpc":            {func(p *Plan) { p.Endpoints[Dapr] = Endpoint{URL: "grpc://a:1/s/m", Call: &Call{}} }, ""},
+		"grpc over http":  {func(p *Plan) { p.Endpoints[Dapr] = Endpoint{URL: "http://a:1/s/m", Call: &Call{}} }, "must be grpc://"},
+		"http over grpc":  {func(p *Plan) { p.Endpoints[Dapr] = Endpoint{URL: "grpc://a:1/s/m", Method: "POST"} }, "must be http://"},
+		"message too long": {func(p *Plan) {
+			p.Endpoints[Dapr] = Endpoint{URL: "grpc://a:1/s/m", Call: &Call{Message: make([]byte, 2<<20)}}
+		}, "message of arm Dapr"},
 		"counter without url":  {func(p *Plan) { p.Counters[0].URL = "" }, "counter 0"},
 		"body of over one MiB": {func(p *Plan) { p.Body = make([]byte, 1<<20+1) }, "body"},
 	}
@@ -50,6 +56,14 @@ func TestValidate(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tc.says)
 			}
 		})
+	}
+}
+
+func TestCodeName(t *testing.T) {
+	for code, want := range map[int]string{-1: "-1", 503: "503", FirstGRPCCode + 14: "Unavailable", FirstGRPCCode + 42: "Code(42)"} {
+		if got := CodeName(code); got != want {
+			t.Errorf("%d: got %s, want %s", code, got, want)
+		}
 	}
 }
 

@@ -111,7 +111,7 @@ type BlockReport struct {
 	Planned int64 `json:"planned"`
 	// Succeeded requests: a whole 2xx answer.
 	Succeeded int64 `json:"succeeded"`
-	// Errors by HTTP status; -1 for no answer.
+	// Errors by HTTP status, or FirstGRPCCode and the code of gRPC; -1 for no answer.
 	Errors map[int]int64 `json:"errors,omitempty"`
 	// Skipped requests were never sent: the block ran into its deadline.
 	Skipped int64 `json:"skipped,omitempty"`

@@ -33,6 +33,12 @@ const LoadTesterPort = 8080
 const (
 	// TargetPort is the application: it answers every request with its own body.
 	TargetPort = 8080
+	// TargetGRPCPort is the application over gRPC.
+	TargetGRPCPort = 8082
+	// EchoService is the application's own gRPC service.
+	EchoService = "perfrun.v1.Echo"
+	// EchoMethod is its only method, which answers google.protobuf.BytesValue with itself.
+	EchoMethod = "Echo"
 	// TargetPath is the application's path; through Dapr it is the method.
 	TargetPath = "/echo"
 	// TargetUsagePort is the meter's, which serves what the pod's processes have used. Applications of others are in the same pod: the port is

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -107,19 +106,15 @@ func Measurements(run *v1alpha1.PerfRun, s v1alpha1.Settings, attempt v1alpha1.A
 
 // measurement is the whole load, as one load tester would run it.
 func measurement(run *v1alpha1.PerfRun, s v1alpha1.Settings, attempt v1alpha1.Attempt, pods Pods) *measure.Plan {
-	names := NamesOf(run)
 	return &measure.Plan{
-		Version:        measure.Version,
-		Run:            string(run.UID),
-		Attempt:        attempt.ID,
-		RPS:            float64(s.RPS),
-		Body:           body(run.Spec.Payload, s.PayloadBytes),
-		ContentType:    contentType(run.Spec.Payload),
-		RequestTimeout: requestTimeout,
-		Endpoints: map[measure.Arm]measure.Endpoint{
-			measure.Baseline: {Method: "POST", URL: fmt.Sprintf("http://%s.%s:%d%s", names.Target, run.Namespace, measure.TargetPort, measure.TargetPath)},
-			measure.Dapr:     {Method: "POST", URL: dapr.InvokeURL(names.Target, strings.TrimPrefix(measure.TargetPath, "/"))},
-		},
+		Version:            measure.Version,
+		Run:                string(run.UID),
+		Attempt:            attempt.ID,
+		RPS:                float64(s.RPS),
+		Body:               httpBody(run, s),
+		ContentType:        contentType(run.Spec.Payload),
+		RequestTimeout:     requestTimeout,
+		Endpoints:          endpoints(run, s),
 		Blocks:             Blocks(s),
 		SidecarMetadataURL: dapr.MetadataURL(),
 		MTLSProbe:          dapr.InternalAddress(pods.Target.Status.PodIP),

@@ -42,7 +42,7 @@ func ObjectsOf(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) O
 	configuration.SetOwnerReferences([]metav1.OwnerReference{owner(run)})
 	return Objects{
 		Configuration: configuration,
-		Service:       service(run, names.Target),
+		Service:       service(run, settings, names.Target),
 		Target:        deployment(run, targetPod(run, settings, op)),
 		LoadTester:    deployment(run, loadTesterPod(run, settings, op)),
 	}
@@ -57,7 +57,7 @@ func loadTesterPod(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operato
 	out := pod{
 		name: names.LoadTester, role: RoleLoadTester, replicas: settings.LoadTesterReplicas,
 		settings: podSettings(own, loadTesterCPU),
-		sidecar:  sidecar(run, settings, names, names.LoadTester, 0),
+		sidecar:  sidecar(run, settings, names, names.LoadTester),
 		affinity: affinity(run, settings.Placement),
 	}
 	out.containers = []container{{
@@ -101,23 +101,25 @@ func podSettings(own *v1alpha1.PodSettings, cpu resource.Quantity) v1alpha1.PodS
 	return out
 }
 
-func sidecar(run *v1alpha1.PerfRun, settings v1alpha1.Settings, names Names, appID string, appPort int) dapr.Sidecar {
+func sidecar(run *v1alpha1.PerfRun, settings v1alpha1.Settings, names Names, appID string) dapr.Sidecar {
 	own := ptr.Deref(run.Spec.Sidecar, v1alpha1.SidecarSettings{})
 	return dapr.Sidecar{
-		AppID: appID, AppPort: appPort, Configuration: names.Configuration, MTLS: settings.MTLS,
+		AppID: appID, Configuration: names.Configuration, MTLS: settings.MTLS,
 		CPULimit: settings.SidecarCPU, MemoryLimit: settings.SidecarMemory,
 		Image: ptr.Deref(own.Image, ""), LogLevel: ptr.Deref(own.LogLevel, ""),
 	}
 }
 
-func service(run *v1alpha1.PerfRun, name string) *corev1.Service {
+// service is what the baseline calls, over the caller's protocol.
+func service(run *v1alpha1.PerfRun, settings v1alpha1.Settings, name string) *corev1.Service {
+	protocol := settings.Invocation.Caller
 	return &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: meta(run, name, RoleTarget),
 		Spec: corev1.ServiceSpec{
 			Selector: selector(run, RoleTarget),
 			Ports: []corev1.ServicePort{{
-				Name: "http", Port: measure.TargetPort, TargetPort: intstr.FromString("http"), Protocol: corev1.ProtocolTCP}},
+				Name: portName(protocol), Port: ownPort(protocol), TargetPort: intstr.FromString(portName(protocol)), Protocol: corev1.ProtocolTCP}},
 		},
 	}
 }

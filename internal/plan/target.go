@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -18,10 +19,20 @@ const ContainerMeter = "meter"
 // meterCPU is what the meter requests: a reading takes a millisecond or so, and is not to wait for the load.
 var meterCPU = resource.MustParse("20m")
 
-// TargetPort is where the application under test serves.
-func TargetPort(run *v1alpha1.PerfRun) int32 {
+// ownPort is where perfrun's own application serves a protocol, and the Service whatever application it is.
+func ownPort(protocol v1alpha1.Protocol) int32 {
+	if protocol == v1alpha1.ProtocolGRPC {
+		return measure.TargetGRPCPort
+	}
+	return measure.TargetPort
+}
+
+func portName(protocol v1alpha1.Protocol) string { return strings.ToLower(string(protocol)) }
+
+// TargetPort is where the application under test serves a protocol. Another's image has one port and speaks one protocol there.
+func TargetPort(run *v1alpha1.PerfRun, protocol v1alpha1.Protocol) int32 {
 	if !run.Spec.Target.Foreign() {
-		return measure.TargetPort
+		return ownPort(protocol)
 	}
 	return ptr.Deref(run.Spec.Target.Port, measure.TargetPort)
 }
@@ -36,28 +47,37 @@ func targetPod(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) p
 	out := pod{
 		name: names.Target, role: RoleTarget, replicas: 1,
 		settings: podSettings(own, targetCPU),
-		sidecar:  sidecar(run, settings, names, names.Target, int(TargetPort(run))),
+		sidecar:  sidecar(run, settings, names, names.Target),
 	}
-	out.containers = []container{application(run, op, *out.settings.Resources), meter(op)}
+	spoken := settings.Invocation.Target
+	out.sidecar.AppPort, out.sidecar.AppProtocol = int(TargetPort(run, spoken)), portName(spoken)
+	out.containers = []container{application(run, settings, op, *out.settings.Resources), meter(op)}
 	return out
 }
 
 // application is the target's main container. Of another's image nothing is known but its port: it is ready when that is open.
-func application(run *v1alpha1.PerfRun, op Operator, resources corev1.ResourceRequirements) container {
-	port := TargetPort(run)
+func application(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator, resources corev1.ResourceRequirements) container {
+	path := settings.Invocation
 	if run.Spec.Target.Foreign() {
+		port := TargetPort(run, path.Target)
 		return container{
 			name: RoleTarget, image: *run.Spec.Target.Image, args: run.Spec.Target.Args, user: run.Spec.Target.RunAsUser, resources: resources,
-			ports: []corev1.ContainerPort{tcpPort("http", port)},
+			ports: []corev1.ContainerPort{tcpPort(portName(path.Target), port)},
 			ready: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(port)}},
 		}
 	}
-	return container{
+	out := container{
 		name: RoleTarget, image: op.Image, resources: resources,
-		args:  []string{"target", fmt.Sprintf("--listen=:%d", port), fmt.Sprintf("--traces-listen=:%d", measure.TargetTracesPort)},
-		ports: []corev1.ContainerPort{tcpPort("http", port), tcpPort("traces", measure.TargetTracesPort)},
+		args:  []string{"target", fmt.Sprintf("--listen=:%d", measure.TargetPort), fmt.Sprintf("--traces-listen=:%d", measure.TargetTracesPort)},
+		ports: []corev1.ContainerPort{tcpPort("http", measure.TargetPort), tcpPort("traces", measure.TargetTracesPort)},
 		ready: answers(measure.TargetTracesPort),
 	}
+	// The sidecar speaks one protocol, the baseline the other where the path is mixed.
+	if path.Caller == v1alpha1.ProtocolGRPC || path.Target == v1alpha1.ProtocolGRPC {
+		out.args = append(out.args, fmt.Sprintf("--grpc-listen=:%d", measure.TargetGRPCPort))
+		out.ports = append(out.ports, tcpPort("grpc", measure.TargetGRPCPort))
+	}
+	return out
 }
 
 func meter(op Operator) container {

@@ -120,6 +120,32 @@ func TestFortioReadsIt(t *testing.T) {
 	}
 }
 
+func TestFortioOverGRPC(t *testing.T) {
+	d := document(t)
+	d.Report.URLs = map[measure.Arm]string{measure.Dapr: "grpc://127.0.0.1:50001/perfrun.v1.Echo/Echo"}
+	d.Report.Blocks[1].Errors = map[int]int64{measure.FirstGRPCCode + 14: 7, -1: 2}
+	groups, err := d.Groups(Selection{Arm: measure.Dapr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := d.WriteFortio(&out, groups[0], Response); err != nil {
+		t.Fatal(err)
+	}
+	// Fortio's own results over gRPC have names instead of statuses too, and its pages take OK for a good answer.
+	var res struct {
+		RunType, URL string
+		RetCodes     map[string]int64
+	}
+	if err := json.Unmarshal(out.Bytes(), &res); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]int64{"OK": groups[0].Succeeded, "Unavailable": 7, "-1": 2}
+	if diff := cmp.Diff(want, res.RetCodes); diff != "" || res.RunType != "GRPC" || res.URL != d.Report.URLs[measure.Dapr] {
+		t.Errorf("%+v %s", res, diff)
+	}
+}
+
 func TestFortioWithoutAnyAnswer(t *testing.T) {
 	d := document(t)
 	b := &d.Report.Blocks[0]

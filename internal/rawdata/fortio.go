@@ -8,13 +8,16 @@ import (
 	"strconv"
 	"time"
 
+	"google.golang.org/grpc/codes"
+
+	"perfrun.dev/perfrun/internal/measure"
 	"perfrun.dev/perfrun/internal/stats"
 )
 
 // WriteHGRM writes one histogram of a group in HdrHistogram's text format, in milliseconds.
 func WriteHGRM(w io.Writer, g *Group, which Histogram) error { return g.Histograms[which].WriteHGRM(w) }
 
-// fortioResult is the part of Fortio's result of an HTTP run that `fortio report` displays (HTTPRunnerResults in fortio.org/fortio/fhttp).
+// fortioResult is the part of Fortio's result of a run that `fortio report` displays (HTTPRunnerResults in fortio.org/fortio/fhttp).
 // Times are in seconds, ActualDuration in nanoseconds.
 type fortioResult struct {
 	RunType           string
@@ -57,15 +60,19 @@ var fortioPercentiles = []float64{50, 75, 90, 95, 99, 99.9}
 
 // WriteFortio writes one histogram of a group as a result of Fortio's. Fortio would time failed requests like good ones; ours have no
 // latency, so its histogram of errors is left out, RetCodes count them by status and the label tells how many there are. Any good answer
-// is counted as 200.
+// is counted as 200, or over gRPC as OK.
 func (d *Document) WriteFortio(w io.Writer, g *Group, which Histogram) error {
-	failed := g.Failed()
+	failed, url := g.Failed(), cmp.Or(d.Report.URLs[g.Arm], "address unknown")
+	runType, good := "HTTP", "200"
+	if measure.IsGRPC(url) {
+		runType, good = "GRPC", codes.OK.String()
+	}
 	label := fmt.Sprintf("perfrun %s, %s arm, %s time", d.PerfRun, g.Arm, which)
 	if failed > 0 {
 		label += fmt.Sprintf(", %d of %d requests failed", failed, failed+g.Succeeded)
 	}
 	out := fortioResult{
-		RunType: "HTTP", Labels: label, StartTime: g.Start, URL: cmp.Or(d.Report.URLs[g.Arm], "address unknown"),
+		RunType: runType, Labels: label, StartTime: g.Start, URL: url,
 		RequestedQPS: strconv.FormatFloat(d.Report.RPS, 'f', -1, 64), RequestedDuration: g.Planned.String(), ActualDuration: g.Load,
 		NumThreads: g.Connections, DurationHistogram: fortioData(g.Histograms[which]), Exactly: g.Succeeded + failed + g.Skipped,
 		Uniform: true, ID: g.Name, RetCodes: map[string]int64{},
@@ -74,10 +81,10 @@ func (d *Document) WriteFortio(w io.Writer, g *Group, which Histogram) error {
 		out.ActualQPS = float64(g.Succeeded+failed) / seconds
 	}
 	if g.Succeeded > 0 {
-		out.RetCodes["200"] = g.Succeeded
+		out.RetCodes[good] = g.Succeeded
 	}
 	for code, n := range g.Errors {
-		out.RetCodes[strconv.Itoa(code)] += n
+		out.RetCodes[measure.CodeName(code)] += n
 	}
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")

@@ -77,8 +77,12 @@ func (p *printer) conditions(run *v1alpha1.PerfRun) {
 	if s.Baseline == v1alpha1.BaselineNone {
 		blocks = "block(s) without a baseline"
 	}
-	rows := []string{row("load", fmt.Sprintf("%d requests/s of %d bytes, %d %s, %s per arm and point, %s warm-up",
-		s.RPS, s.PayloadBytes, s.Pairs, blocks, s.Duration.Duration, s.Warmup.Duration))}
+	var rows []string
+	if s.Invocation != nil {
+		rows = append(rows, row("path", s.Invocation.Display))
+	}
+	rows = append(rows, row("load", fmt.Sprintf("%d requests/s of %d bytes, %d %s, %s per arm and point, %s warm-up",
+		s.RPS, s.PayloadBytes, s.Pairs, blocks, s.Duration.Duration, s.Warmup.Duration)))
 	if e == nil {
 		p.table(rows)
 		return

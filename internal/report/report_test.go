@@ -63,6 +63,12 @@ func TestSeveralLoadTesters(t *testing.T) {
 	}), "load tester on n3, target on n2")
 }
 
+func TestPath(t *testing.T) {
+	shows(t, printed(t, v1alpha1.PerfRunStatus{Settings: &v1alpha1.Settings{
+		Invocation: &v1alpha1.InvocationPath{Caller: v1alpha1.ProtocolGRPC, Target: v1alpha1.ProtocolHTTP, Display: "gRPC to HTTP"},
+	}}), "path gRPC to HTTP")
+}
+
 func TestWithoutBaseline(t *testing.T) {
 	text := printed(t, v1alpha1.PerfRunStatus{
 		Settings: &v1alpha1.Settings{RPS: 500, PayloadBytes: 2, Pairs: 6, Baseline: v1alpha1.BaselineNone},

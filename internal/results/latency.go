@@ -2,7 +2,6 @@ package results
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
@@ -89,7 +88,7 @@ func arm(blocks []block) *v1alpha1.ArmResult {
 			if out.ErrorCodes == nil {
 				out.ErrorCodes = map[string]int64{}
 			}
-			out.ErrorCodes[strconv.Itoa(code)] += n
+			out.ErrorCodes[measure.CodeName(code)] += n
 			out.Errors += n
 		}
 		response.Merge(b.response)

@@ -123,6 +123,21 @@ func TestKnownAnswers(t *testing.T) {
 	}
 }
 
+func TestErrorsGoByStatusOrByTheNameOfTheirCode(t *testing.T) {
+	out := build(t, synthetic(t, func(in *Input) {
+		for i := range in.Report.Blocks {
+			if in.Report.Blocks[i].Arm == measure.Dapr {
+				in.Report.Blocks[i].Errors = map[int]int64{measure.FirstGRPCCode + 14: 2, 500: 3, -1: 1}
+			}
+		}
+	}))
+	dapr, blocks := out.Results[0].Dapr, out.Results[0].Added.P50.Pairs
+	want := map[string]int64{"Unavailable": 2 * int64(blocks), "500": 3 * int64(blocks), "-1": int64(blocks)}
+	if diff := cmp.Diff(want, dapr.ErrorCodes); diff != "" || dapr.Errors != 6*int64(blocks) {
+		t.Errorf("%d errors: %s", dapr.Errors, diff)
+	}
+}
+
 func TestWithoutBaselineTheDaprArmStandsAlone(t *testing.T) {
 	in := synthetic(t)
 	in.Settings.Baseline = v1alpha1.BaselineNone

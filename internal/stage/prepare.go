@@ -114,7 +114,7 @@ func imageAdvice(o Observation, pod *corev1.Pod, block *obstacle) string {
 	case v1alpha1.ReasonContainerFailing:
 		return "; an image of spec.target must run as a numeric user other than root (spec.target.runAsUser), with a read-only root file system"
 	case v1alpha1.ReasonPodsNotReady:
-		return fmt.Sprintf("; the image of spec.target must open port %d (spec.target.port) on all addresses", plan.TargetPort(o.Run))
+		return fmt.Sprintf("; the image of spec.target must open port %d (spec.target.port) on all addresses", plan.TargetPort(o.Run, o.Settings.Invocation.Target))
 	}
 	return ""
 }

@@ -6,11 +6,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strconv"
 	"sync"
@@ -39,6 +36,8 @@ const (
 type Options struct {
 	// Addr of the application port, such as ":8080".
 	Addr string
+	// GRPCAddr of the application over gRPC; empty: not served.
+	GRPCAddr string
 	// TracesAddr of the port that tells of the traces.
 	TracesAddr string
 	// Log tells when the ports are open and when they close; nil means slog.Default.
@@ -64,16 +63,18 @@ func Serve(ctx context.Context, opts Options) error {
 		log = slog.Default()
 	}
 	t := New()
-	ports := []*port{{name: "application", addr: opts.Addr}, {name: "traces", addr: opts.TracesAddr}}
-	for i, handler := range []http.Handler{t.Handler(), t.TracesHandler()} {
-		ports[i].server = &http.Server{Handler: handler, ReadHeaderTimeout: readHeaderTimeout}
-		if err := ports[i].open(ctx); err != nil {
+	ports := []*port{httpPort("application", opts.Addr, t.Handler()), httpPort("traces", opts.TracesAddr, t.TracesHandler())}
+	if opts.GRPCAddr != "" {
+		ports = append(ports, grpcPort("gRPC application", opts.GRPCAddr, t.GRPCServer()))
+	}
+	for i, p := range ports {
+		if err := p.open(ctx); err != nil {
 			for _, opened := range ports[:i] {
 				_ = opened.listener.Close()
 			}
 			return err
 		}
-		log.Info("serving", "port", ports[i].name, "addr", ports[i].listener.Addr().String())
+		log.Info("serving", "port", p.name, "addr", p.listener.Addr().String())
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, p := range ports {
@@ -81,37 +82,6 @@ func Serve(ctx context.Context, opts Options) error {
 		group.Go(func() error { return p.stop(ctx) })
 	}
 	return group.Wait()
-}
-
-// port is one of the two that are served.
-type port struct {
-	name, addr string
-	server     *http.Server
-	listener   net.Listener
-}
-
-func (p *port) open(ctx context.Context) (err error) {
-	if p.listener, err = (&net.ListenConfig{}).Listen(ctx, "tcp", p.addr); err != nil {
-		return fmt.Errorf("opening %s port: %w", p.name, err)
-	}
-	return nil
-}
-
-func (p *port) serve() error {
-	if err := p.server.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving %s port: %w", p.name, err)
-	}
-	return nil
-}
-
-func (p *port) stop(ctx context.Context) error {
-	<-ctx.Done()
-	graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-	defer cancel()
-	if err := p.server.Shutdown(graceful); err != nil {
-		return fmt.Errorf("closing %s port: %w", p.name, err)
-	}
-	return nil
 }
 
 // Handler is the application. What the sidecar asks of any application is answered at once and not counted: 404 means that there
@@ -173,7 +143,10 @@ func (t *Target) countTrace(header http.Header) {
 	if len(values) != 1 {
 		return
 	}
-	traced, sampled := parseTraceparent(values[0])
+	t.count(parseTraceparent(values[0]))
+}
+
+func (t *Target) count(traced, sampled bool) {
 	if traced {
 		t.traced.Add(1)
 	}

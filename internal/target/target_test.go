@@ -141,11 +141,16 @@ func freeAddr(t *testing.T) string {
 
 func TestServeStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	opts := Options{Addr: freeAddr(t), TracesAddr: freeAddr(t)}
+	opts := Options{Addr: freeAddr(t), GRPCAddr: freeAddr(t), TracesAddr: freeAddr(t)}
 	done := make(chan error, 1)
 	go func() { done <- Serve(ctx, opts) }()
 	for _, addr := range []string{opts.Addr, opts.TracesAddr} {
 		waitHealthy(t, "http://"+addr+measure.PathHealth)
+	}
+	// A sidecar keeps its connection until the application has gone.
+	conn := clientOf(t, opts.GRPCAddr)
+	if answer, err := echo(ctx, conn, "hello"); err != nil || answer != "hello" {
+		t.Errorf("over gRPC: %q, %v", answer, err)
 	}
 	if err := Serve(ctx, opts); err == nil {
 		t.Error("ports in use: no error")

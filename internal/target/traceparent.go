@@ -52,3 +52,23 @@ func isZero(s string) bool {
 	}
 	return true
 }
+
+// The layout of a grpc-trace-bin, https://github.com/census-instrumentation/opencensus-specs/blob/master/encodings/BinaryEncoding.md:
+// version 0, then three fields, each after its number: 0 the trace, 1 the parent, 2 the flags.
+const (
+	binTraceAt, binParentAt, binFlagsAt = 2, 19, 28
+	binLength                           = 29
+
+	noTrace = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+)
+
+// parseTraceBin is parseTraceparent for the binary format.
+func parseTraceBin(s string) (traced, sampled bool) {
+	if len(s) != binLength || s[0] != 0 || s[binTraceAt-1] != 0 || s[binParentAt-1] != 1 || s[binFlagsAt-1] != 2 {
+		return false, false
+	}
+	if s[binTraceAt:binParentAt-1] == noTrace || s[binParentAt:binFlagsAt-1] == noTrace[:binFlagsAt-binParentAt-1] {
+		return false, false
+	}
+	return true, s[binFlagsAt]&1 == 1
+}

@@ -42,6 +42,7 @@ var _ = AfterSuite(func(ctx SpecContext) {
 var _ = Describe("perfrun on a cluster with Dapr", Serial, Ordered, ContinueOnFailure, func() {
 	refusals()
 	sampleRun()
+	paths()
 	fortioAgrees()
 	ownImages()
 	severalLoadTesters()
