@@ -33,6 +33,12 @@ type ArmResult struct {
 	// skipped requests were due within a block but could not be sent before its deadline.
 	// +optional
 	Skipped int64 `json:"skipped,omitempty"`
+	// late requests were sent more than 1 ms after they were due and their connection was free: later than a timer on an idle machine. They
+	// are in the latencies, which the load tester's lateness is not part of.
+	Late int64 `json:"late"`
+	// lag is how long after it was due, and its connection free, the load tester sent a request; of all requests sent.
+	// +optional
+	Lag *Lag `json:"lag,omitempty"`
 	// achievedRPS is the rate of successful answers per second, over the last four fifths of each block's schedule: a backlog that
 	// grows lowers it, one that is there all along does not.
 	AchievedRPS string `json:"achievedRPS"`
@@ -42,6 +48,15 @@ type ArmResult struct {
 	// serviceTime is from the moment at which a request was really sent. The gap to latency is the time that requests waited for a connection.
 	// +optional
 	ServiceTime *LatencySummary `json:"serviceTime,omitempty"`
+}
+
+// Lag is how late the load tester was: whether it kept its schedule.
+type Lag struct {
+	// p99 is the 99th percentile; left out with fewer than 10 requests beyond it.
+	// +optional
+	P99 *Latency `json:"p99,omitempty"`
+	// max is the largest.
+	Max Latency `json:"max"`
 }
 
 // LatencySummary describes a distribution of latencies. A percentile with fewer than 10 samples beyond it is left out.

@@ -141,9 +141,19 @@ func (p *printer) latency(r *v1alpha1.PointResult) {
 	if r.StartSkewMax != nil {
 		p.line("  The load testers began each block within %s of each other", r.StartSkewMax)
 	}
+	p.punctuality("Baseline", r.Baseline)
+	p.punctuality("Dapr", r.Dapr)
 	if r.Added != nil && r.Added.CPUPer1000RPS != nil {
 		p.line("  Both sidecars' CPU for each 1000 requests/s: %s", cpuWithInterval(r.Added.CPUPer1000RPS))
 	}
+}
+
+// punctuality tells how well the load tester kept its schedule.
+func (p *printer) punctuality(name string, a *v1alpha1.ArmResult) {
+	if a == nil || a.Lag == nil {
+		return
+	}
+	p.line("  %s: %d requests sent more than 1ms late (lag p99 %s, max %s), %d not sent in time", name, a.Late, quantile(a.Lag.P99), a.Lag.Max, a.Skipped)
 }
 
 func cpuWithInterval(a *v1alpha1.AddedCPU) string {

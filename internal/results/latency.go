@@ -76,7 +76,7 @@ func arm(blocks []block) *v1alpha1.ArmResult {
 		return nil
 	}
 	out := &v1alpha1.ArmResult{}
-	response, service := stats.NewHistogram(), stats.NewHistogram()
+	response, service, lag := stats.NewHistogram(), stats.NewHistogram(), stats.NewHistogram()
 	var succeeded, steady int64
 	var steadyTime time.Duration
 	for _, b := range blocks {
@@ -93,10 +93,28 @@ func arm(blocks []block) *v1alpha1.ArmResult {
 		}
 		response.Merge(b.response)
 		service.Merge(b.service)
+		lag.Merge(b.lag)
 	}
 	out.Requests = succeeded + out.Errors
+	out.Late, out.Lag = lag.Above(lateFrom), lagOf(lag)
 	out.AchievedRPS = fmt.Sprintf("%.1f", rate(steady, steadyTime.Seconds()))
 	out.Latency, out.ServiceTime = latencySummary(response), latencySummary(service)
+	return out
+}
+
+// lateFrom is the lag beyond which a request counts as late. A timer of an idle process fires up to 1 ms late, since the kernel is asked to
+// wake it after whole milliseconds; what is beyond that is a load tester that did not get a processor.
+const lateFrom = time.Millisecond
+
+func lagOf(lag *stats.Histogram) *v1alpha1.Lag {
+	if lag.Count() == 0 {
+		return nil
+	}
+	out := &v1alpha1.Lag{Max: v1alpha1.NewLatency(lag.Max())}
+	if d, ok := lag.Quantile(0.99); ok {
+		p99 := v1alpha1.NewLatency(d)
+		out.P99 = &p99
+	}
 	return out
 }
 

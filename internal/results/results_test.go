@@ -183,6 +183,18 @@ func withoutBaseline(r *measure.Report) *measure.Report {
 	return &out
 }
 
+func TestLatenessIsCounted(t *testing.T) {
+	// Every tenth request of one Dapr block is sent 3 ms late; everywhere else it is 1 ms, which a timer may be.
+	out := build(t, synthetic(t, func(in *Input) { in.Report.Blocks[1].Lag = histogram(t, 300*time.Microsecond, 1000) }))
+	r := out.Results[0]
+	if r.Baseline.Late != 0 || r.Dapr.Late != 100 {
+		t.Errorf("late: baseline %d, Dapr %d", r.Baseline.Late, r.Dapr.Late)
+	}
+	if l := r.Dapr.Lag; l.Max.Round(10*time.Microsecond) != 3*time.Millisecond || l.P99.Round(10*time.Microsecond) != 3*time.Millisecond {
+		t.Errorf("lag: %+v", l)
+	}
+}
+
 func TestUsageCountsEachArmAlone(t *testing.T) {
 	usage := build(t, synthetic(t)).Usage
 	want := v1alpha1.Usage{

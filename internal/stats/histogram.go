@@ -81,6 +81,18 @@ func (h *Histogram) Max() time.Duration {
 	return time.Duration(min(h.hdr.Max(), highestMicros)) * time.Microsecond
 }
 
+// Above counts the latencies above d, to the histogram's resolution.
+func (h *Histogram) Above(d time.Duration) int64 {
+	micros := int64(d / time.Microsecond)
+	var n int64
+	for _, bar := range h.hdr.Distribution() {
+		if bar.From > micros {
+			n += bar.Count
+		}
+	}
+	return n
+}
+
 // Quantile is the smallest latency that at least the share q (0..1) of the latencies do not exceed, to the histogram's resolution
 // (upwards). ok only if there are at least 10 samples beyond it.
 func (h *Histogram) Quantile(q float64) (d time.Duration, ok bool) {

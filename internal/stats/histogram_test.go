@@ -200,3 +200,18 @@ func FuzzDecode(f *testing.F) {
 		NewHistogram().Merge(h)
 	})
 }
+
+func TestAbove(t *testing.T) {
+	h := NewHistogram()
+	for _, d := range []time.Duration{0, 999 * time.Microsecond, time.Millisecond, 1001 * time.Microsecond, 2 * time.Second, 2 * Highest} {
+		h.Record(d)
+	}
+	for d, want := range map[time.Duration]int64{0: 5, time.Millisecond: 3, time.Second: 2} {
+		if got := h.Above(d); got != want {
+			t.Errorf("%d above %s, want %d", got, d, want)
+		}
+	}
+	if got := NewHistogram().Above(0); got != 0 {
+		t.Errorf("%d of none", got)
+	}
+}
