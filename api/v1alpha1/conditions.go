@@ -94,6 +94,10 @@ const (
 const (
 	// ReasonDrift: the median response time of an arm differs by more than 5% between thirds of the measurement.
 	ReasonDrift = "Drift"
+	// ReasonThrottled: a sidecar was held back by its CPU limit in more than 10% of the periods in which it ran.
+	ReasonThrottled = "Throttled"
+	// ReasonMetricsServerDisagrees: a component's CPU by metrics-server differs by more than 10% from what the exact counters allow for.
+	ReasonMetricsServerDisagrees = "MetricsServerDisagrees"
 	// ReasonSamplingUnknown: the target is not perfrun's own application, so nobody counted how many requests arrived sampled.
 	ReasonSamplingUnknown = "SamplingUnknown"
 	// ReasonReplicasDisagree: a load tester's percentile differs from that of all of them by more than 10%, and not by chance.

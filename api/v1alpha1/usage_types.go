@@ -102,10 +102,15 @@ type CrossCheck struct {
 	// cpu by this source, mean vCPU.
 	// +optional
 	CPU *resource.Quantity `json:"cpu,omitempty"`
-	// comparedCPU is the entry's own source over the same time as this source's cpu. The two agree as well as this source knows
-	// its own time: see docs/measurement.md for metrics-server.
+	// comparedCPU is the entry's own source over the same time as this source's cpu.
 	// +optional
 	ComparedCPU *resource.Quantity `json:"comparedCPU,omitempty"`
+	// comparedLow is the least that comparedCPU can be, since metrics-server dates its windows up to 15 s too early (docs/measurement.md).
+	// +optional
+	ComparedLow *resource.Quantity `json:"comparedLow,omitempty"`
+	// comparedHigh is the most that comparedCPU can be, likewise.
+	// +optional
+	ComparedHigh *resource.Quantity `json:"comparedHigh,omitempty"`
 	// memory by this source.
 	// +optional
 	Memory *Memory `json:"memory,omitempty"`

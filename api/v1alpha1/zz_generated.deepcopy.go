@@ -191,6 +191,16 @@ func (in *CrossCheck) DeepCopyInto(out *CrossCheck) {
 		x := (*in).DeepCopy()
 		*out = &x
 	}
+	if in.ComparedLow != nil {
+		in, out := &in.ComparedLow, &out.ComparedLow
+		x := (*in).DeepCopy()
+		*out = &x
+	}
+	if in.ComparedHigh != nil {
+		in, out := &in.ComparedHigh, &out.ComparedHigh
+		x := (*in).DeepCopy()
+		*out = &x
+	}
 	if in.Memory != nil {
 		in, out := &in.Memory, &out.Memory
 		*out = new(Memory)

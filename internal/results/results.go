@@ -78,11 +78,11 @@ func Build(in Input) (*Outcome, error) {
 		Thresholds:  thresholds(in.Thresholds, points, both),
 		Reasons:     slices.Concat(blocks.reasons, invalid(in, points)),
 	}
-	out.InvalidBlocks, out.Warnings = listed(blocks.invalid, slices.Concat(drift(points), disagreements(in.Report, points), uncounted(in)))
 	for _, p := range points {
 		out.Results = append(out.Results, p.result(in.Report, both))
 	}
 	out.Usage = usage(in)
+	out.InvalidBlocks, out.Warnings = listed(blocks.invalid, slices.Concat(drift(points), disagreements(in.Report, points), uncounted(in), contradicted(out.Usage)))
 	out.ControlPlane = controlPlane(in.Components, out.Usage)
 	out.Summary = summary(out.Usage)
 	out.decide()

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -167,74 +166,6 @@ func per1000(in Input, c Component, arm measure.Arm, cpu float64) *resource.Quan
 		return nil
 	}
 	return milli(cpu / rps * 1000)
-}
-
-// minWindows: one window of metrics-server is an accident.
-const minWindows = 2
-
-// metricsServer puts metrics-server's figure beside our own over the very same windows. Its windows are about 15 s long and know nothing of blocks,
-// so they span both arms; what makes the two comparable is that our counters are cumulative and can be read off at any moment.
-func metricsServer(in Input, c Component, s *measure.Series) v1alpha1.CrossCheck {
-	out := v1alpha1.CrossCheck{Source: v1alpha1.SourceMetricsServer}
-	if in.MetricsServer != "" {
-		out.Note = in.MetricsServer
-		return out
-	}
-	var theirs, ours, length float64
-	var sets []float64
-	comparable := s != nil
-	for _, w := range in.Report.Windows {
-		if w.Component != string(c.Component) || w.Pod != c.Pod || !within(in.Report, w) {
-			continue
-		}
-		out.Windows++
-		theirs += w.CPU * w.Length.Seconds()
-		length += w.Length.Seconds()
-		sets = append(sets, float64(w.WorkingSet))
-		if s != nil {
-			used, ok := between(s.Readings, w.End.Add(-w.Length), w.End)
-			ours, comparable = ours+used, comparable && ok
-		}
-	}
-	if out.Windows < minWindows {
-		return v1alpha1.CrossCheck{Source: out.Source, Windows: out.Windows,
-			Note: fmt.Sprintf("unavailable: %d of metrics-server's windows lie wholly within the measurement, at least %d are needed", out.Windows, minWindows)}
-	}
-	out.CPU, out.Memory = milli(theirs/length), memory(v1alpha1.MemoryWorkingSet, sets)
-	if comparable {
-		out.ComparedCPU = milli(ours / length)
-	}
-	return out
-}
-
-func within(r *measure.Report, w measure.Window) bool {
-	if len(r.Blocks) == 0 {
-		return false
-	}
-	return !w.End.Add(-w.Length).Before(r.Blocks[0].Start) && !w.End.After(r.Blocks[len(r.Blocks)-1].End)
-}
-
-// between is the CPU seconds used from one moment to another, the cumulative counter taken as linear between two readings.
-// False where the readings do not reach, or where the counter went back.
-func between(readings []measure.Reading, from, to time.Time) (float64, bool) {
-	a, okA := at(readings, from)
-	b, okB := at(readings, to)
-	return b - a, okA && okB && b >= a
-}
-
-func at(readings []measure.Reading, t time.Time) (float64, bool) {
-	i := slices.IndexFunc(readings, func(r measure.Reading) bool { return !r.Time.Before(t) })
-	switch {
-	case i < 0:
-		return 0, false
-	case readings[i].Time.Equal(t):
-		return readings[i].CPUSeconds, true
-	case i == 0:
-		return 0, false
-	}
-	before, after := readings[i-1], readings[i]
-	share := t.Sub(before.Time).Seconds() / after.Time.Sub(before.Time).Seconds()
-	return before.CPUSeconds + share*(after.CPUSeconds-before.CPUSeconds), true
 }
 
 // milli rounds vCPU to thousandths, below 10m to a hundred-thousandth: an idle control plane is not zero.
