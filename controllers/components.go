@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/internal/dapr"
@@ -55,13 +56,25 @@ func order(c v1alpha1.Component) int {
 
 func (m measured) key() string { return m.pod.Name + "/" + m.container }
 
-func (m measured) restarts() int32 {
+// status of the container; among the init containers where Dapr's injector makes native sidecars.
+func (m measured) status() corev1.ContainerStatus {
 	for _, s := range slices.Concat(m.pod.Status.ContainerStatuses, m.pod.Status.InitContainerStatuses) {
 		if s.Name == m.container {
-			return s.RestartCount
+			return s
 		}
 	}
-	return 0
+	return corev1.ContainerStatus{}
+}
+
+func (m measured) restarts() int32 { return m.status().RestartCount }
+
+// lastEnd is how the container ended before its last restart; empty where the kubelet does not say.
+func (m measured) lastEnd() string {
+	t := m.status().LastTerminationState.Terminated
+	if t == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s (exit code %d)", t.Reason, t.ExitCode)
 }
 
 func (m measured) limits() *v1alpha1.Limits {
@@ -126,23 +139,36 @@ func nodes(o stage.Observation) *v1alpha1.Nodes {
 func resultsInput(o stage.Observation, report *measure.Report, status v1alpha1.PerfRunStatus) results.Input {
 	in := results.Input{Settings: o.Settings, Thresholds: o.Run.Spec.Thresholds, Report: report}
 	attempt := status.Attempt
+	if target := o.Target.Pod(); target == nil || target.Name != attempt.Target {
+		in.TargetReplaced = true
+		o.Target.Pods = []*corev1.Pod{gone(o.Run.Namespace, attempt.Target, status.Environment)}
+	}
 	for _, m := range measuredContainers(o) {
-		in.Components = append(in.Components, results.Component{
-			Component: m.component, Pod: m.pod.Name, Node: m.pod.Spec.NodeName, ControlPlane: m.controlPlane,
-			Restarts: m.restarts() - attempt.Restarts[m.key()], Limits: m.limits(),
-		})
+		c := results.Component{Component: m.component, Pod: m.pod.Name, Node: m.pod.Spec.NodeName, ControlPlane: m.controlPlane, Limits: m.limits()}
+		if c.Restarts = max(0, m.restarts()-attempt.Restarts[m.key()]); c.Restarts > 0 {
+			c.RestartReason = m.lastEnd()
+		}
+		in.Components = append(in.Components, c)
 	}
 	if status.Environment != nil && status.Environment.Nodes != nil {
 		in.Nodes = *status.Environment.Nodes
 	}
 	in.ForeignTarget = o.Run.Spec.Target.Foreign()
-	in.TargetReplaced = o.Target.Pod() == nil || o.Target.Pod().Name != attempt.Target
 	for _, c := range status.Conditions {
 		if c.Type == v1alpha1.ConditionMetricsServer && c.Reason == v1alpha1.ReasonMetricsServerMissing {
 			in.MetricsServer = c.Message
 		}
 	}
 	return in
+}
+
+// gone stands for a pod that is no longer there: what was read of it still counts.
+func gone(namespace, name string, environment *v1alpha1.Environment) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	if environment != nil && environment.Nodes != nil {
+		pod.Spec.NodeName = environment.Nodes.Target
+	}
+	return pod
 }
 
 // activity says in words what the load tester is doing.

@@ -66,8 +66,10 @@ const (
 	ReasonMeasurementFailed = "MeasurementFailed"
 	// ReasonRequestErrors: more than 1% of an arm's requests failed; also the reason of an invalid block. Inconclusive.
 	ReasonRequestErrors = "RequestErrors"
-	// ReasonRestarted: a container of the run restarted during the measurement. Inconclusive.
+	// ReasonRestarted: a container of the run restarted during the measurement; also the reason of the blocks that it falls into. Inconclusive.
 	ReasonRestarted = "Restarted"
+	// ReasonPodMoved: the target's pod was replaced by another during the measurement; also the reason of the blocks from then on. Inconclusive.
+	ReasonPodMoved = "PodMoved"
 	// ReasonWrongNodes: load tester and target ran on other nodes than spec.placement asks for. Inconclusive.
 	ReasonWrongNodes = "WrongNodes"
 	// ReasonSamplingMismatch: the sidecars sampled another fraction of requests than spec.sampling. Inconclusive.

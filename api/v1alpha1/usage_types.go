@@ -1,6 +1,9 @@
 package v1alpha1
 
-import "k8s.io/apimachinery/pkg/api/resource"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // Source says where a figure of usage was read.
 //
@@ -62,9 +65,16 @@ type Usage struct {
 	AnonymousMemory *resource.Quantity `json:"anonymousMemory,omitempty"`
 	// restarts of the container since the measurement began.
 	Restarts int32 `json:"restarts"`
+	// restartReason is how the container ended before the last of its restarts, such as "OOMKilled (exit code 137)".
+	// +optional
+	RestartReason string `json:"restartReason,omitempty"`
 	// limits of the container; absent: none.
 	// +optional
 	Limits *Limits `json:"limits,omitempty"`
+	// throttling is how the container was held back by its CPU limit during the arm's blocks. Absent: it has no such limit, or the kernel
+	// does not tell perfrun (docs/measurement.md).
+	// +optional
+	Throttling *Throttling `json:"throttling,omitempty"`
 	// crossChecks are the same figure from other sources.
 	// +optional
 	// +listType=atomic
@@ -93,6 +103,17 @@ type Limits struct {
 	// memory limit; absent: none.
 	// +optional
 	Memory *resource.Quantity `json:"memory,omitempty"`
+}
+
+// Throttling is what a CPU limit did to a container. The kernel grants the limit anew in each period, of 100 ms unless the kubelet is told
+// otherwise; a container that has used up its share stands still until the next one.
+type Throttling struct {
+	// periods in which the container ran at all.
+	Periods int64 `json:"periods"`
+	// throttledPeriods are those in which it used up its share and was held back.
+	ThrottledPeriods int64 `json:"throttledPeriods"`
+	// time that it was held back, that of several CPUs added up.
+	Time metav1.Duration `json:"time"`
 }
 
 // CrossCheck is a component's usage from a second source.

@@ -106,7 +106,8 @@ func (one *counter) fail(reason string) {
 }
 
 func reading(block int, at time.Time, u measure.Usage) measure.Reading {
-	return measure.Reading{Block: block, Time: at, CPUSeconds: u.CPUSeconds, Resident: u.Resident, Anonymous: u.Anonymous}
+	return measure.Reading{Block: block, Time: at, CPUSeconds: u.CPUSeconds, Resident: u.Resident, Anonymous: u.Anonymous,
+		Started: u.Started, Throttling: u.Throttling}
 }
 
 // sampling reads the cheap sources once a second until the returned function is called, which waits for the end of it.

@@ -209,6 +209,10 @@ type Reading struct {
 	Resident int64 `json:"resident"`
 	// Anonymous memory in bytes; 0 where the source does not tell.
 	Anonymous int64 `json:"anonymous,omitempty"`
+	// Started tells one container from its successor (Usage.Started); 0 where the source does not tell.
+	Started int64 `json:"started,omitempty"`
+	// Throttling as counted until then; nil where the source does not tell.
+	Throttling *Throttling `json:"throttling,omitempty"`
 }
 
 // Window is one figure of metrics-server: the mean CPU of a container over [End-Length, End] and its memory at End.

@@ -1,5 +1,7 @@
 package measure
 
+import "time"
+
 // The load tester's HTTP contract. Every call but GET /healthz needs "Authorization: Bearer TOKEN" (see Signer).
 //
 //	GET    /healthz                 200 once it serves; no token
@@ -84,4 +86,19 @@ type Usage struct {
 	Resident int64 `json:"resident"`
 	// Anonymous memory in bytes, 0 if unknown.
 	Anonymous int64 `json:"anonymous,omitempty"`
+	// Started is when the oldest of a container's processes began, in hundredths of a second after its node's boot: where it changes, the
+	// container was restarted. 0 if unknown.
+	Started int64 `json:"started,omitempty"`
+	// Throttling of a container; nil where the kernel does not tell.
+	Throttling *Throttling `json:"throttling,omitempty"`
+}
+
+// Throttling is what a CPU limit has done to a container since it began. The kernel grants the limit anew in each period of 100 ms.
+type Throttling struct {
+	// Periods in which the container ran at all.
+	Periods int64 `json:"periods"`
+	// Throttled periods: those in which it used its share up before the end, and was held back.
+	Throttled int64 `json:"throttled"`
+	// Time that it was held back, that of several CPUs added up.
+	Time time.Duration `json:"time"`
 }

@@ -49,7 +49,8 @@ func knownReport(t testing.TB) *measure.Report {
 		}
 		for s := range 6 {
 			sidecar.Readings = append(sidecar.Readings, measure.Reading{Block: i, Time: start.Add(time.Duration(s) * time.Second),
-				CPUSeconds: float64(10*i+s) / 2, Resident: int64(50+s) << 20, Anonymous: 20 << 20})
+				CPUSeconds: float64(10*i+s) / 2, Resident: int64(50+s) << 20, Anonymous: 20 << 20,
+				Started: 1234, Throttling: &measure.Throttling{Periods: int64(100*i + 10*s), Throttled: int64(10*i + s), Time: time.Duration(s) * time.Millisecond}})
 		}
 		r.Blocks = append(r.Blocks, b)
 	}

@@ -44,6 +44,8 @@ func compare(t *testing.T, path string, is reflect.Type, node schemaNode, defs m
 	}
 	switch {
 	case slices.Contains(leaves, is):
+	case is.Kind() == reflect.Pointer:
+		compare(t, path, is.Elem(), node, defs)
 	case is.Kind() == reflect.Slice:
 		if node.Items == nil {
 			t.Errorf("%s: the schema does not say that it is a list", path)

@@ -41,6 +41,21 @@ func TestThresholds(t *testing.T) {
 	}}), "Thresholds", "Missed added.p90 16 2ms 2.3ms 2.1ms 2.5ms", "Undecided sidecarCPU 16 1 - - - not read")
 }
 
+func TestPunctuality(t *testing.T) {
+	lag := &v1alpha1.Lag{P99: ptr.To(v1alpha1.NewLatency(180 * time.Microsecond)), Max: v1alpha1.NewLatency(3100 * time.Microsecond)}
+	shows(t, printed(t, v1alpha1.PerfRunStatus{Results: []v1alpha1.PointResult{{Connections: 16,
+		Dapr: &v1alpha1.ArmResult{Requests: 60000, Late: 12, Skipped: 3, Lag: lag}}}}),
+		"Dapr: 12 requests sent more than 1ms late (lag p99 180us, max 3.1ms), 3 not sent in time")
+}
+
+func TestUsage(t *testing.T) {
+	shows(t, printed(t, v1alpha1.PerfRunStatus{Usage: []v1alpha1.Usage{{
+		Component: v1alpha1.ComponentTargetSidecar, Arm: v1alpha1.ArmDapr, Pod: "tg", Source: v1alpha1.SourceProc, CPU: ptr.To(resource.MustParse("435m")),
+		Limits: &v1alpha1.Limits{CPU: ptr.To(resource.MustParse("500m"))}, Throttling: &v1alpha1.Throttling{Periods: 600, ThrottledPeriods: 258},
+		Restarts: 1, RestartReason: "OOMKilled (exit code 137)",
+	}}}), "targetSidecar tg 435m - - - - 500m 43% 1, last after OOMKilled (exit code 137) proc -")
+}
+
 func TestIntervals(t *testing.T) {
 	us := func(n time.Duration) *v1alpha1.Latency { return ptr.To(v1alpha1.NewLatency(n * time.Microsecond)) }
 	shows(t, printed(t, v1alpha1.PerfRunStatus{Results: []v1alpha1.PointResult{{Connections: 16, Added: &v1alpha1.Added{

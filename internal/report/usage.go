@@ -18,17 +18,18 @@ func (p *printer) usage(run *v1alpha1.PerfRun) {
 	}
 	p.line("")
 	p.line("CPU and memory (CPU in vCPU, mean over exactly the blocks of each arm)")
-	rows := []string{row("COMPONENT", "POD", "DAPR ARM", "PER 1000 RPS", "BASELINE ARM", "MEMORY", "MAX", "LIMIT", "RESTARTS", "SOURCE", "METRICS-SERVER")}
+	rows := []string{row("COMPONENT", "POD", "DAPR ARM", "PER 1000 RPS", "BASELINE ARM", "MEMORY", "MAX", "LIMIT", "THROTTLED", "RESTARTS", "SOURCE", "METRICS-SERVER")}
 	for _, u := range run.Status.Usage {
 		if u.Arm == v1alpha1.ArmDapr {
 			rows = append(rows, usageRow(u, baselineOf(run, u)))
 		}
 	}
 	if t := run.Status.ControlPlane; t != nil {
-		rows = append(rows, row("control plane", fmt.Sprintf("%d pods", t.Pods), cpu(&t.CPU), "", "", quantity(&t.Memory), "", "", "", "", ""))
+		rows = append(rows, row("control plane", fmt.Sprintf("%d pods", t.Pods), cpu(&t.CPU), "", "", quantity(&t.Memory), "", "", "", "", "", ""))
 	}
 	p.table(rows)
 	p.line("  Source proc: /proc in the run's pods, memory Resident. daprMetrics: the process's own counters, memory Resident.")
+	p.line("  THROTTLED: of the kernel's periods in which the container ran, those in which its CPU limit held it back.")
 	p.line("  METRICS-SERVER: its mean CPU over its own windows / ours over the same windows, and its working set.")
 }
 
@@ -44,7 +45,22 @@ func usageRow(u v1alpha1.Usage, baseline *v1alpha1.Usage) string {
 		limit = u.Limits.CPU.String()
 	}
 	return row(string(u.Component), u.Pod, cpu(u.CPU), cpu(u.CPUPer1000RPS), idle, mem, most, limit,
-		fmt.Sprint(u.Restarts), known(string(u.Source)), metricsServer(u))
+		throttled(u.Throttling), restarts(u), known(string(u.Source)), metricsServer(u))
+}
+
+// throttled is the part of the periods in which a container was held back.
+func throttled(t *v1alpha1.Throttling) string {
+	if t == nil || t.Periods == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.0f%%", 100*float64(t.ThrottledPeriods)/float64(t.Periods))
+}
+
+func restarts(u v1alpha1.Usage) string {
+	if u.RestartReason == "" {
+		return fmt.Sprint(u.Restarts)
+	}
+	return fmt.Sprintf("%d, last after %s", u.Restarts, u.RestartReason)
 }
 
 func baselineOf(run *v1alpha1.PerfRun, u v1alpha1.Usage) *v1alpha1.Usage {

@@ -91,6 +91,8 @@ type rules struct {
 	testers []tester
 	// nodes of the pods.
 	nodes map[string]string
+	// interruptions of the run's containers.
+	interruptions []interruption
 }
 
 // tester is what a load tester used in each block, and the CPUs that it may use; 0 if unknown. Those of one node share its CPUs.
@@ -101,7 +103,7 @@ type tester struct {
 }
 
 func newRules(in Input) rules {
-	out := rules{in: in, nodes: map[string]string{}}
+	out := rules{in: in, nodes: map[string]string{}, interruptions: interruptions(in)}
 	onNode := map[string]float64{}
 	for _, c := range in.Components {
 		out.nodes[c.Pod] = c.Node
@@ -131,6 +133,11 @@ func (r rules) broken(b block) []v1alpha1.Reason {
 	var out []v1alpha1.Reason
 	add := func(reason, format string, args ...any) {
 		out = append(out, v1alpha1.Reason{Reason: reason, Message: fmt.Sprintf(format, args...)})
+	}
+	for _, i := range r.interruptions {
+		if i.touches(b) {
+			add(i.reason, "%s", i.message)
+		}
 	}
 	if pod, share := mostStolen(b); share > maxSteal {
 		add(v1alpha1.ReasonCPUStolen, "the hypervisor gave %.1f%% of the CPU time of node %s to others (allowed %.0f%%)",

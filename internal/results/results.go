@@ -35,8 +35,9 @@ type Input struct {
 type Component struct {
 	Component v1alpha1.Component
 	Pod, Node string
-	// Restarts of its container since the measurement began.
-	Restarts int32
+	// Restarts of its container since the measurement began, and how it ended before the last of them; empty if that is not known.
+	Restarts      int32
+	RestartReason string
 	// Limits of its container; nil: none.
 	Limits *v1alpha1.Limits
 	// ControlPlane tells Dapr's control plane from the run's own pods.
@@ -76,13 +77,13 @@ func Build(in Input) (*Outcome, error) {
 		MTLS:        in.Report.Observed.MTLS,
 		Sampling:    observedSampling(in.Report.Observed),
 		Thresholds:  thresholds(in.Thresholds, points, both),
-		Reasons:     slices.Concat(blocks.reasons, invalid(in, points)),
+		Reasons:     slices.Concat(interrupted(in), blocks.reasons, invalid(in, points)),
 	}
 	for _, p := range points {
 		out.Results = append(out.Results, p.result(in.Report, both))
 	}
 	out.Usage = usage(in)
-	out.InvalidBlocks, out.Warnings = listed(blocks.invalid, slices.Concat(drift(points), disagreements(in.Report, points), uncounted(in), contradicted(out.Usage)))
+	out.InvalidBlocks, out.Warnings = listed(blocks.invalid, slices.Concat(drift(points), disagreements(in.Report, points), uncounted(in), throttled(out.Usage), contradicted(out.Usage)))
 	out.ControlPlane = controlPlane(in.Components, out.Usage)
 	out.Summary = summary(out.Usage)
 	out.decide()

@@ -39,7 +39,7 @@ func usage(in Input) []v1alpha1.Usage {
 }
 
 func usageOf(in Input, c Component, arm measure.Arm) v1alpha1.Usage {
-	out := v1alpha1.Usage{Component: c.Component, Arm: v1alpha1.Arm(arm), Pod: c.Pod, Node: c.Node, Restarts: c.Restarts, Limits: c.Limits}
+	out := v1alpha1.Usage{Component: c.Component, Arm: v1alpha1.Arm(arm), Pod: c.Pod, Node: c.Node, Restarts: c.Restarts, RestartReason: c.RestartReason, Limits: c.Limits}
 	all := seriesOf(in.Report, c)
 	var primary *measure.Series
 	var unread string
@@ -52,6 +52,7 @@ func usageOf(in Input, c Component, arm measure.Arm) v1alpha1.Usage {
 			primary = s
 			setFigures(&out, f, s.Source)
 			out.CPUPer1000RPS = per1000(in, c, arm, f.cpu)
+			out.Throttling = throttlingOf(in, s, arm)
 		default:
 			out.CrossChecks = append(out.CrossChecks, v1alpha1.CrossCheck{
 				Source: sources[s.Source], CPU: milli(f.cpu), ComparedCPU: out.CPU, Memory: memory(v1alpha1.MemoryResident, f.memory)})

@@ -59,14 +59,6 @@ func invalid(in Input, points []point) []v1alpha1.Reason {
 			}
 		}
 	}
-	for _, c := range in.Components {
-		if !c.ControlPlane && c.Restarts > 0 {
-			add(v1alpha1.ReasonRestarted, "%s in pod %s restarted %d time(s) during the measurement", c.Component, c.Pod, c.Restarts)
-		}
-	}
-	if in.TargetReplaced {
-		add(v1alpha1.ReasonRestarted, "the target's pod was replaced during the measurement")
-	}
 	if message := wrongNodes(in); message != "" {
 		add(v1alpha1.ReasonWrongNodes, "%s", message)
 	}

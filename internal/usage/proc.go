@@ -19,7 +19,7 @@ const (
 	// DefaultProcRoot is where /proc is mounted.
 	DefaultProcRoot = "/proc"
 
-	// clockTicks is the kernel's USER_HZ, the unit of CPU time in /proc/PID/stat: 100 per second on every architecture that
+	// clockTicks is the kernel's USER_HZ, the unit of CPU time and of starting times in /proc/PID/stat: 100 per second on every architecture that
 	// Kubernetes runs on.
 	clockTicks = 100
 
@@ -50,26 +50,44 @@ type process struct {
 //
 // CPU is the time of the living processes and of the children that they have waited for. A process that has ended unwaited for,
 // or whose parent is outside the pod (as with exec probes), takes its time with it. Memory is summed over processes, so that pages
-// which several of them share count for each.
-func ReadPod(procRoot string) (measure.PodUsage, error) {
-	processes, self, err := readProcesses(cmp.Or(procRoot, DefaultProcRoot))
-	if err != nil {
-		return measure.PodUsage{}, fmt.Errorf("reading processes: %w", err)
-	}
-	return sumUp(processes, roles(processes, self, app)), nil
-}
+// which several of them share count for each. Throttling is that of the container of the oldest process.
+func ReadPod(procRoot string) (measure.PodUsage, error) { return read(procRoot, app) }
 
 // ReadOthers is ReadPod for a reader that has a container of its own beside the app's: that one counts for nothing.
-func ReadOthers(procRoot string) (measure.PodUsage, error) {
-	processes, self, err := readProcesses(cmp.Or(procRoot, DefaultProcRoot))
+func ReadOthers(procRoot string) (measure.PodUsage, error) { return read(procRoot, meter) }
+
+func read(procRoot string, reader role) (measure.PodUsage, error) {
+	procRoot = cmp.Or(procRoot, DefaultProcRoot)
+	processes, self, err := readProcesses(procRoot)
 	if err != nil {
 		return measure.PodUsage{}, fmt.Errorf("reading processes: %w", err)
 	}
-	roleOf := roles(processes, self, meter)
-	if !slices.ContainsFunc(processes, func(p process) bool { return roleOf(p) == app }) {
+	of := map[role][]process{}
+	roleOf := roles(processes, self, reader)
+	for _, p := range processes {
+		of[roleOf(p)] = append(of[roleOf(p)], p)
+	}
+	if len(of[app]) == 0 {
 		return measure.PodUsage{}, fmt.Errorf("reading processes: %w", ErrNoApp)
 	}
-	return sumUp(processes, roleOf), nil
+	out := measure.PodUsage{App: sumUp(procRoot, of[app])}
+	if len(of[sidecar]) > 0 {
+		sum := sumUp(procRoot, of[sidecar])
+		out.Sidecar = &sum
+	}
+	return out, nil
+}
+
+// sumUp adds up the processes of one component, of which there is at least one.
+func sumUp(procRoot string, processes []process) measure.Usage {
+	oldest := slices.MinFunc(processes, func(a, b process) int { return cmp.Compare(a.usage.Started, b.usage.Started) })
+	sum := measure.Usage{Started: oldest.usage.Started, Throttling: readThrottling(procRoot, oldest.pid)}
+	for _, p := range processes {
+		sum.CPUSeconds += p.usage.CPUSeconds
+		sum.Resident += p.usage.Resident
+		sum.Anonymous += p.usage.Anonymous
+	}
+	return sum
 }
 
 // readProcesses returns the processes in order of their numbers, and the number of the reader (0 if it is not among them).
@@ -135,6 +153,7 @@ func readProcess(p procfs.Proc) (process, error) {
 			CPUSeconds: (float64(stat.UTime) + float64(stat.STime) + float64(stat.CUTime) + float64(stat.CSTime)) / clockTicks,
 			Resident:   int64(status.VmRSS),   //nolint:gosec // bytes of memory that exists
 			Anonymous:  int64(status.RssAnon), //nolint:gosec // as above
+			Started:    int64(stat.Starttime), //nolint:gosec // ticks since boot
 		},
 	}, nil
 }
@@ -160,29 +179,6 @@ const (
 	sandbox
 	meter
 )
-
-func sumUp(processes []process, roleOf func(process) role) measure.PodUsage {
-	var pod measure.PodUsage
-	for _, p := range processes {
-		switch roleOf(p) {
-		case app:
-			add(&pod.App, p.usage)
-		case sidecar:
-			if pod.Sidecar == nil {
-				pod.Sidecar = &measure.Usage{}
-			}
-			add(pod.Sidecar, p.usage)
-		case sandbox, meter:
-		}
-	}
-	return pod
-}
-
-func add(sum *measure.Usage, u measure.Usage) {
-	sum.CPUSeconds += u.CPUSeconds
-	sum.Resident += u.Resident
-	sum.Anonymous += u.Anonymous
-}
 
 // roles tells the containers of the pod apart. The sidecar is the container in which a daprd runs. The sandbox is the container
 // of process 1 if that is the pause process under its usual name, or if it is not in the reader's container: with a shared

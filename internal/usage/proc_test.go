@@ -81,8 +81,8 @@ func TestReadPodTellsContainersApart(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := measure.PodUsage{
-				App:     measure.Usage{CPUSeconds: 5.01, Resident: 32000 << 10, Anonymous: 11000 << 10},
-				Sidecar: &measure.Usage{CPUSeconds: 4, Resident: 91000 << 10, Anonymous: 20100 << 10},
+				App:     measure.Usage{CPUSeconds: 5.01, Started: 1234, Resident: 32000 << 10, Anonymous: 11000 << 10},
+				Sidecar: &measure.Usage{CPUSeconds: 4, Started: 1234, Resident: 91000 << 10, Anonymous: 20100 << 10},
 			}
 			if d := cmp.Diff(want, got); d != "" {
 				t.Error(d)
@@ -92,8 +92,8 @@ func TestReadPodTellsContainersApart(t *testing.T) {
 }
 
 func TestReadPodRoles(t *testing.T) {
-	second := measure.Usage{CPUSeconds: 1, Resident: 1 << 10, Anonymous: 1 << 10}
-	two := measure.Usage{CPUSeconds: 2, Resident: 2 << 10, Anonymous: 2 << 10}
+	second := measure.Usage{CPUSeconds: 1, Started: 1234, Resident: 1 << 10, Anonymous: 1 << 10}
+	two := measure.Usage{CPUSeconds: 2, Started: 1234, Resident: 2 << 10, Anonymous: 2 << 10}
 	at := func(pid int, comm, cgroup string) fake {
 		return fake{pid: pid, comm: comm, cgroup: cgroup, utime: 100, rss: 1, anon: 1}
 	}
@@ -127,7 +127,7 @@ func TestReadPodRoles(t *testing.T) {
 }
 
 func TestReadOthersLeavesTheReaderOut(t *testing.T) {
-	one := measure.Usage{CPUSeconds: 1, Resident: 1 << 10, Anonymous: 1 << 10}
+	one := measure.Usage{CPUSeconds: 1, Started: 1234, Resident: 1 << 10, Anonymous: 1 << 10}
 	at := func(pid int, comm, cgroup string) fake {
 		return fake{pid: pid, comm: comm, cgroup: cgroup, utime: 100, rss: 1, anon: 1}
 	}
@@ -160,7 +160,7 @@ func TestReadPodErrors(t *testing.T) {
 		t.Error("unparsable cgroup: no error")
 	}
 	// A process that ends between listing and reading is left out.
-	root = procTree(t, 0, fake{pid: 1, comm: "pause", cgroup: v2("sandbox")}, fake{pid: 2, comm: "gone", cgroup: v2("app")})
+	root = procTree(t, 0, fake{pid: 1, comm: "pause", cgroup: v2("sandbox")}, fake{pid: 2, comm: "gone", cgroup: v2("app")}, fake{pid: 3, comm: "app", cgroup: v2("app")})
 	if err := os.Remove(filepath.Join(root, "2", "status")); err != nil {
 		t.Fatal(err)
 	}
