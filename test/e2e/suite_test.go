@@ -46,6 +46,7 @@ var _ = Describe("perfrun on a cluster with Dapr", Serial, Ordered, ContinueOnFa
 	fortioAgrees()
 	ownImages()
 	severalLoadTesters()
+	validity()
 	interruptions()
 	queue()
 	podSecurity()
