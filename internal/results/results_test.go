@@ -267,6 +267,13 @@ func TestEveryRuleOfValidity(t *testing.T) {
 			b.Succeeded, b.Steady, b.Errors = 900, 720, map[int]int64{500: 60, -1: 40}
 		}), []string{v1alpha1.ReasonRequestErrors, v1alpha1.ReasonRequestErrors}},
 		{"skipped requests", block(func(b *measure.BlockReport) { b.Succeeded, b.Steady, b.Skipped = 900, 700, 100 }), []string{v1alpha1.ReasonRequestsSkipped, v1alpha1.ReasonRateShortfall}},
+		// 25 requests on each of 4 connections are due 24 intervals apart: 76.8 of them in 80% of the block.
+		{"few requests on each connection", block(func(b *measure.BlockReport) {
+			b.Planned, b.Succeeded, b.Steady, b.SteadyTime = 100, 100, 77, 800*time.Millisecond
+		}), nil},
+		{"fewer than were due", block(func(b *measure.BlockReport) {
+			b.Planned, b.Succeeded, b.Steady, b.SteadyTime = 100, 100, 75, 800*time.Millisecond
+		}), []string{v1alpha1.ReasonRateShortfall}},
 		{"a backlog that grows", block(func(b *measure.BlockReport) { b.Steady = 785 }), []string{v1alpha1.ReasonRateShortfall}},
 		{"a backlog at the end that was there all along", block(func(b *measure.BlockReport) { b.End = b.End.Add(time.Second) }), nil},
 		{"a restarted sidecar", func(in *Input) { in.Components[0].Restarts = 1 }, []string{v1alpha1.ReasonRestarted}},
