@@ -13,6 +13,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 IMG ?= perfrun:latest
 # Where the generated files go; verify puts them beside the checkout's own to compare the two.
 OUT ?= .
+# The version of Dapr on the local cluster, such as 1.16.0; empty: the newest that can be built, or what the cluster has.
+DAPR ?=
 # More arguments for `go test`, such as TESTFLAGS='-run Latency -v'.
 TESTFLAGS ?=
 # More arguments for the benchmark, such as BENCHFLAGS='-full -duration=1m'.
@@ -141,7 +143,7 @@ undeploy: ## Delete the operator, the CustomResourceDefinition and every PerfRun
 
 .PHONY: cluster-up
 cluster-up: $(LOCALCLUSTER) ## Build and start a Kubernetes cluster with Dapr on this machine, or go on from what is there.
-	@$(LOCALCLUSTER) up
+	@$(LOCALCLUSTER) up $(if $(DAPR),--dapr=$(DAPR))
 
 .PHONY: cluster-down
 cluster-down: $(LOCALCLUSTER) ## Stop the local cluster and leave nothing of it behind but what was built.

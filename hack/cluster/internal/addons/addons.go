@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -39,6 +40,16 @@ func Pause() string { return Image("pause", "1") }
 func DaprImage(version, program string) string { return Image("dapr/"+program, version) }
 
 var versions = map[string]string{"coredns": plan.CoreDNS, "metrics-server": plan.MetricsServer}
+
+// SchedulerVolumes is used by the templates: a name for each volume that Dapr's
+// scheduler needs.
+func (p Params) SchedulerVolumes() []string {
+	var names []string
+	for i := range plan.DaprReleases[p.DaprVersion].SchedulerVolumes {
+		names = append(names, strconv.Itoa(i))
+	}
+	return names
+}
 
 // Image is used by the templates.
 func (Params) Image(name string) string { return Image(name, versions[name]) }

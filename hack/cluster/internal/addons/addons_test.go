@@ -20,6 +20,7 @@ func TestRender(t *testing.T) {
 		{"dapr-values.yaml", []string{
 			"  registry: localcluster.perfrun.dev/dapr\n  tag: \"1.18.0\"\n", "  tolerations:\n  - key:",
 			"      certPEM: |\n        R1\n        R2\n", "      keyPEM: |\n        K\n",
+			"  cluster:\n    # There is no provisioner of volumes.\n    inMemoryStorage: true\n",
 		}},
 	}
 	for _, tt := range tests {
@@ -40,5 +41,23 @@ func TestRender(t *testing.T) {
 func TestSingleNodeTakesEverything(t *testing.T) {
 	if got := (Params{}).ControlPlanePlacement(); strings.Contains(got, "tolerations") {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestSchedulerVolumes(t *testing.T) {
+	p := Params{DaprVersion: "1.16.0"}
+	values, err := Render("dapr-values.yaml", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	volumes, err := Render("dapr-volumes.yaml", p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(values), "storageClassName: dapr-scheduler\n") || strings.Contains(string(values), "inMemoryStorage") {
+		t.Errorf("got %s", values)
+	}
+	if strings.Count(string(volumes), "storageClassName: dapr-scheduler\n") != 3 || !strings.Contains(string(volumes), "dapr-scheduler/2\n") {
+		t.Errorf("got %s", volumes)
 	}
 }

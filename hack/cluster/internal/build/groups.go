@@ -94,7 +94,7 @@ func DaprBinary(version, program string) string { return "dapr-" + version + "-"
 func Dapr(version string) Group {
 	g := Group{
 		Name: "dapr-" + version, Title: "Dapr " + version, Estimate: "about 4 min",
-		Module: plan.DaprModules[version],
+		Module: plan.DaprReleases[version].Module,
 		// Without a choice of components daprd panics at its start.
 		Tags: "stablecomponents",
 		Vars: map[string]string{

@@ -190,7 +190,7 @@ func setupBuild(fs *flag.FlagSet) runner {
 			return usagef("build takes no arguments")
 		}
 		groups := build.Cluster(*version)
-		switch _, known := plan.DaprModules[*version]; {
+		switch _, known := plan.DaprReleases[*version]; {
 		case *only == "envtest":
 			groups = build.Envtest()
 		case *only != "":

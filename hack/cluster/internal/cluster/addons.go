@@ -122,12 +122,34 @@ func (c *Cluster) installDapr(ctx context.Context) error {
 		if err := c.forgetHalfInstalled(ctx); err != nil {
 			return "", err
 		}
+		if err := c.makeSchedulerVolumes(ctx); err != nil {
+			return "", err
+		}
 		if err := c.helm(ctx, "upgrade", "--install", "dapr", chart,
 			"--namespace", daprNamespace, "--create-namespace", "--values", file); err != nil {
 			return "", err
 		}
 		return "installed Dapr " + c.state.Dapr, files.Write(stamp, []byte(done), 0o644)
 	})
+}
+
+// makeSchedulerVolumes stands in for a provisioner, which this cluster has not:
+// a folder on the control plane's node for each replica of Dapr's scheduler.
+func (c *Cluster) makeSchedulerVolumes(ctx context.Context) error {
+	p := c.addonParams()
+	for _, v := range p.SchedulerVolumes() {
+		dir := c.Node(c.first().Name, "lib", "dapr-scheduler", v)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("making volume: %w", err)
+		}
+		if err := os.Chown(dir, nonRootID, nonRootID); err != nil {
+			return fmt.Errorf("making volume: %w", err)
+		}
+	}
+	if len(p.SchedulerVolumes()) == 0 {
+		return nil
+	}
+	return c.apply(ctx, "dapr-volumes.yaml")
 }
 
 // forgetHalfInstalled removes Helm's note of an installation that never ended,
@@ -156,7 +178,7 @@ func (c *Cluster) daprValues() ([]byte, error) {
 // daprChart is the folder of Dapr's Helm chart, which is a part of its module.
 func (c *Cluster) daprChart(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", "github.com/dapr/dapr")
-	cmd.Dir = filepath.Join(c.Modules, plan.DaprModules[c.state.Dapr])
+	cmd.Dir = filepath.Join(c.Modules, plan.DaprReleases[c.state.Dapr].Module)
 	cmd.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
 	out, err := run.Cmd(cmd)
 	if err != nil {

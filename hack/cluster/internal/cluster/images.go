@@ -18,7 +18,10 @@ import (
 )
 
 // nonRoot is the user that images of this kind run as by custom.
-const nonRoot = "65532:65532"
+const (
+	nonRoot   = "65532:65532"
+	nonRootID = 65532
+)
 
 // systemImage is an image made of a program built here.
 type systemImage struct {
@@ -40,8 +43,9 @@ func (c *Cluster) systemImages() []systemImage {
 	}
 	for _, p := range build.DaprPrograms {
 		// Dapr's images have the program at the root, and its chart says so.
-		all = append(all, make(addons.DaprImage(c.state.Dapr, p),
-			build.DaprBinary(c.state.Dapr, p), "/"+p, p == "daprd"))
+		i := make(addons.DaprImage(c.state.Dapr, p), build.DaprBinary(c.state.Dapr, p), "/"+p, p == "daprd")
+		i.Passwd = true // as theirs; up to 1.16 Dapr insists on the group
+		all = append(all, i)
 	}
 	return all
 }

@@ -65,9 +65,13 @@ func (c *Cluster) decide(o Options) (State, error) {
 		return want, fmt.Errorf("the cluster has %s and cannot change to %d; run `localcluster down` first", progress.Count(want.Nodes, "node"), o.Nodes)
 	}
 	if o.Dapr != "" {
+		if c.Exists() && o.Dapr != want.Dapr {
+			// Charts of different versions disagree in what cannot be changed once it is there.
+			return want, fmt.Errorf("the cluster has Dapr %s and cannot change to %s; run `localcluster down` first", want.Dapr, o.Dapr)
+		}
 		want.Dapr = o.Dapr
 	}
-	if _, ok := plan.DaprModules[want.Dapr]; !ok {
+	if _, ok := plan.DaprReleases[want.Dapr]; !ok {
 		return want, fmt.Errorf("there is no version %q of Dapr to install; choose with --dapr one of: %s", want.Dapr, strings.Join(plan.DaprVersions(), ", "))
 	}
 	_, err := plan.Nodes(want.Nodes)

@@ -35,6 +35,9 @@ type Spec struct {
 	// User is UID:GID. It must be numeric, or a kubelet cannot tell that it is
 	// not root and refuses a pod that must not run as root.
 	User string
+	// Passwd adds an /etc/passwd with User. A kubelet passes on a user's number
+	// only; the runtime looks the group up there and takes 0 if it cannot.
+	Passwd bool
 }
 
 type descriptor struct {
@@ -155,7 +158,28 @@ func writeProgram(t *tar.Writer, s Spec) error {
 			}
 		}
 	}
-	return writeFile(t, name, s.Binary, 0o755)
+	if err := writeFile(t, name, s.Binary, 0o755); err != nil || !s.Passwd {
+		return err
+	}
+	return writePasswd(t, s.User)
+}
+
+func writePasswd(t *tar.Writer, user string) error {
+	uid, gid, ok := strings.Cut(user, ":")
+	if !ok {
+		gid = uid
+	}
+	line := fmt.Sprintf("nonroot:x:%s:%s::/:/\n", uid, gid)
+	if err := header(t, "etc/", 0o755, 0, tar.TypeDir); err != nil {
+		return err
+	}
+	if err := header(t, "etc/passwd", 0o644, int64(len(line)), tar.TypeReg); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(t, line); err != nil {
+		return fmt.Errorf("writing image: %w", err)
+	}
+	return nil
 }
 
 func writeFile(t *tar.Writer, name, file string, mode int64) error {

@@ -108,6 +108,18 @@ func TestLayout(t *testing.T) {
 	}
 }
 
+func TestPasswd(t *testing.T) {
+	s := spec(t)
+	s.User, s.Passwd = "65532:65533", true
+	var layer bytes.Buffer
+	if err := writeLayer(&layer, s); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(untar(t, layer.Bytes())["etc/passwd"]); got != "nonroot:x:65532:65533::/:/\n" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func decode(t *testing.T, data []byte, v any) {
 	t.Helper()
 	if err := json.Unmarshal(data, v); err != nil {

@@ -67,7 +67,7 @@ func link(t *tar.Writer, name, target string) error {
 // files.
 func (s Spec) Stamp() (string, error) {
 	h := sha256.New()
-	fmt.Fprintf(h, "%+q\n", s)
+	fmt.Fprintf(h, "%#v\n", s)
 	note := func(name, _ string, info fs.FileInfo) error {
 		_, err := fmt.Fprintf(h, "%q %v %d %d\n", name, info.Mode(), info.Size(), info.ModTime().UnixNano())
 		return err

@@ -19,11 +19,21 @@ const (
 	DefaultDapr = "1.18.0"
 )
 
-// DaprModules names the wrapper module of each version of Dapr that can be
-// installed.
-var DaprModules = map[string]string{
-	DefaultDapr: "dapr",
+// DaprRelease is how a version of Dapr is built and installed.
+type DaprRelease struct {
+	// Module is its wrapper module.
+	Module string
+	// SchedulerVolumes are what the chart wants for the scheduler's replicas;
+	// newer charts let it keep its data in memory.
+	SchedulerVolumes int
+}
+
+// DaprReleases are the versions that can be installed.
+var DaprReleases = map[string]DaprRelease{
+	DefaultDapr: {Module: "dapr"},
+	// The one of 1.16's releases whose modules are all served.
+	"1.16.0": {Module: "dapr-1.16", SchedulerVolumes: 3},
 }
 
 // DaprVersions lists them for a person.
-func DaprVersions() []string { return slices.Sorted(maps.Keys(DaprModules)) }
+func DaprVersions() []string { return slices.Sorted(maps.Keys(DaprReleases)) }
