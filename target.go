@@ -21,5 +21,6 @@ func targetCommand() *cobra.Command {
 	cmd.Flags().StringVar(&options.GRPCAddr, "grpc-listen", "", "address of the application over gRPC; none unless set")
 	cmd.Flags().StringVar(&options.TracesAddr, "traces-listen", fmt.Sprintf(":%d", measure.TargetTracesPort),
 		"address that tells the load tester how many requests arrived with a trace context, and how many sampled")
+	cmd.Flags().StringVar(&options.ActorType, "actor-type", "", "type of the actors that it hosts; none if empty")
 	return cmd
 }

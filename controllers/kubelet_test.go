@@ -107,15 +107,20 @@ func (k *kubelet) start(role, ip string, args []string) {
 		k.startTester(ctx, ip, args)
 		return
 	}
-	k.startTarget(ctx)
+	k.startTarget(ctx, args)
 }
 
-func (k *kubelet) startTester(ctx context.Context, ip string, args []string) {
+func flagsOf(args []string) map[string]string {
 	flags := map[string]string{}
 	for _, a := range args {
 		name, value, _ := strings.Cut(strings.TrimPrefix(a, "--"), "=")
 		flags[name] = value
 	}
+	return flags
+}
+
+func (k *kubelet) startTester(ctx context.Context, ip string, args []string) {
+	flags := flagsOf(args)
 	key, err := measure.ParsePublicKey(flags["public-key"])
 	Expect(err).NotTo(HaveOccurred())
 	serve(ctx, func() error {
@@ -123,9 +128,10 @@ func (k *kubelet) startTester(ctx context.Context, ip string, args []string) {
 	}, ip+":8080")
 }
 
-func (k *kubelet) startTarget(ctx context.Context) {
+func (k *kubelet) startTarget(ctx context.Context, args []string) {
+	actorType := flagsOf(args)["actor-type"]
 	serve(ctx, func() error {
-		return target.Serve(ctx, target.Options{Addr: address(k.targetIP, measure.TargetPort), TracesAddr: address(k.targetIP, measure.TargetTracesPort)})
+		return target.Serve(ctx, target.Options{Addr: address(k.targetIP, measure.TargetPort), TracesAddr: address(k.targetIP, measure.TargetTracesPort), ActorType: actorType})
 	}, address(k.targetIP, measure.TargetPort))
 	serve(ctx, func() error {
 		return meter.Serve(ctx, meter.Options{Addr: address(k.targetIP, measure.TargetUsagePort)})
@@ -137,6 +143,21 @@ func (k *kubelet) startTarget(ctx context.Context) {
 	sidecar.Listener = internal
 	sidecar.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	sidecar.StartTLS()
+	context.AfterFunc(ctx, sidecar.Close)
+	if actorType != "" {
+		k.startMetadata(ctx, actorType)
+	}
+}
+
+// startMetadata is the target's sidecar once it hosts the actor type.
+func (k *kubelet) startMetadata(ctx context.Context, actorType string) {
+	public, err := net.Listen("tcp", address(k.targetIP, dapr.PublicPort))
+	Expect(err).NotTo(HaveOccurred())
+	sidecar := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"actorRuntime":{"runtimeStatus":"RUNNING","hostReady":true,"activeActors":[{"type":%q}]}}`, actorType)
+	}))
+	sidecar.Listener = public
+	sidecar.Start()
 	context.AfterFunc(ctx, sidecar.Close)
 }
 
@@ -180,7 +201,11 @@ func (k *kubelet) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		proxy := k.proxy()
 		for arm, endpoint := range p.Endpoints {
-			endpoint.URL = proxy + measure.TargetPath
+			path := measure.TargetPath
+			if _, actor, ok := strings.Cut(endpoint.URL, "/actors/"); ok {
+				path = "/actors/" + actor
+			}
+			endpoint.URL = proxy + path
 			p.Endpoints[arm] = endpoint
 		}
 		if body, err = json.Marshal(p); err != nil {

@@ -12,7 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
@@ -36,6 +38,9 @@ func (r *PerfRunReconciler) observe(ctx context.Context, run *v1alpha1.PerfRun) 
 	switch phase {
 	case v1alpha1.PhasePreparing:
 		if err := r.observeDapr(ctx, &o); err != nil {
+			return o, err
+		}
+		if err := r.observeComponents(ctx, &o); err != nil {
 			return o, err
 		}
 		if err := r.observeObjects(ctx, &o); err != nil {
@@ -92,12 +97,13 @@ func holds(run *v1alpha1.PerfRun) bool {
 
 // observeDapr looks for Dapr past the cache: none of it is ours.
 func (r *PerfRunReconciler) observeDapr(ctx context.Context, o *stage.Observation) error {
-	gvk := dapr.ConfigurationGVK
-	if _, err := r.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
-		if meta.IsNoMatchError(err) {
-			return nil
+	for _, gvk := range []schema.GroupVersionKind{dapr.ConfigurationGVK, dapr.ComponentGVK} {
+		if _, err := r.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err != nil {
+			if meta.IsNoMatchError(err) {
+				return nil
+			}
+			return fmt.Errorf("looking for Dapr's %s kind: %w", gvk.Kind, err)
 		}
-		return fmt.Errorf("looking for Dapr's Configuration kind: %w", err)
 	}
 	o.Dapr.CRDs = true
 	webhook := &admissionv1.MutatingWebhookConfiguration{}
@@ -125,6 +131,22 @@ func (r *PerfRunReconciler) controlPlane(ctx context.Context, namespace string) 
 	return pods.Items, nil
 }
 
+// observeComponents reads the namespace's Components where one of them is to keep actors' state.
+func (r *PerfRunReconciler) observeComponents(ctx context.Context, o *stage.Observation) error {
+	if !o.Dapr.CRDs || o.Settings.Actors == nil {
+		return nil
+	}
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(dapr.ComponentGVK)
+	if err := r.Live.List(ctx, list, client.InNamespace(o.Run.Namespace)); err != nil {
+		return fmt.Errorf("listing Dapr's Components: %w", err)
+	}
+	for i := range list.Items {
+		o.Components = append(o.Components, dapr.ComponentOf(&list.Items[i]))
+	}
+	return nil
+}
+
 // observeObjects tells which of the run's objects are missing, and which names are taken by someone else.
 func (r *PerfRunReconciler) observeObjects(ctx context.Context, o *stage.Observation) error {
 	if !o.Dapr.CRDs {
@@ -150,17 +172,26 @@ func (r *PerfRunReconciler) observeObjects(ctx context.Context, o *stage.Observa
 // wanted are the objects that are to be there by now.
 func (r *PerfRunReconciler) wanted(o *stage.Observation) []client.Object {
 	objects := plan.ObjectsOf(o.Run, o.Settings, r.operator())
-	out := []client.Object{objects.Configuration, objects.Service, objects.Target}
+	out := append(read(objects), objects.Service, objects.Target)
 	if target := o.Target.Pod(); plan.TargetFirst(o.Settings) && (target == nil || target.Spec.NodeName == "") {
 		return out
 	}
 	return append(out, objects.LoadTester)
 }
 
-// objects are all that a run has, in the order in which they are created: a sidecar that starts looks for its Configuration first.
+// objects are all that a run has, in the order in which they are created: a sidecar that starts looks for what it reads first.
 func (r *PerfRunReconciler) objects(o *stage.Observation) []client.Object {
 	objects := plan.ObjectsOf(o.Run, o.Settings, r.operator())
-	return []client.Object{objects.Configuration, objects.Service, objects.Target, objects.LoadTester}
+	return append(read(objects), objects.Service, objects.Target, objects.LoadTester)
+}
+
+// read are the objects that the sidecars read when they start.
+func read(objects plan.Objects) []client.Object {
+	out := []client.Object{objects.Configuration}
+	if objects.StateStore != nil {
+		out = append(out, objects.StateStore)
+	}
+	return out
 }
 
 func (r *PerfRunReconciler) observeWorkloads(ctx context.Context, o *stage.Observation) error {

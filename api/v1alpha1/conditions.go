@@ -44,6 +44,10 @@ const (
 	ReasonPodsNotReady = "PodsNotReady"
 	// ReasonNameTaken: an object with a name that the run needs belongs to someone else.
 	ReasonNameTaken = "NameTaken"
+	// ReasonStateStoreMissing: there is no Component of the name in spec.actors.stateStore.
+	ReasonStateStoreMissing = "StateStoreMissing"
+	// ReasonStateStoreUnusable: that Component cannot keep the run's actors, or another one would keep them too.
+	ReasonStateStoreUnusable = "StateStoreUnusable"
 	// ReasonLoadTesterUnreachable: the load tester's pod is ready but does not answer the operator.
 	ReasonLoadTesterUnreachable = "LoadTesterUnreachable"
 )
@@ -62,6 +66,8 @@ const (
 	ReasonLoadTesterLost = "LoadTesterLost"
 	// ReasonPathNotWorking: one of the two paths answered no request during warm-up. Error.
 	ReasonPathNotWorking = "PathNotWorking"
+	// ReasonActorHostMissing: no host took on the actor type. Error, before any load.
+	ReasonActorHostMissing = "ActorHostMissing"
 	// ReasonMeasurementFailed: the load tester could not run the plan. Error.
 	ReasonMeasurementFailed = "MeasurementFailed"
 	// ReasonRequestErrors: more than 1% of an arm's requests failed; also the reason of an invalid block. Inconclusive.

@@ -22,23 +22,44 @@ const (
 	DefaultSidecarCPU         = "500m"
 )
 
+// Defaults of scenario Actors where they differ. They repeat the published test of actor activation (docs.dapr.io, "Actors activation
+// performance"): 500 requests/s and the body {}; its harness uses 8 connections.
+const (
+	DefaultActorsRPS         int32 = 500
+	DefaultActorsBody              = "{}"
+	DefaultActorsConnections int32 = 8
+)
+
 // EffectiveSettings resolves the defaults of a spec. It never changes the spec.
 func (s *PerfRunSpec) EffectiveSettings() Settings {
+	rps, connections, baseline := DefaultRPS, DefaultConnections, BaselineDirect
+	var actors *ActorsInForce
+	var invocation *InvocationPath
+	if s.Scenario == ScenarioActors {
+		rps, connections, actors = DefaultActorsRPS, DefaultActorsConnections, s.Actors.effective()
+		if s.Target.Foreign() {
+			// An SDK's host activates what is called, and waits for its sidecar to deactivate it: called directly, it would never be.
+			baseline = BaselineNone
+		}
+	} else {
+		invocation = ptr.To(s.Invocation.effective())
+	}
 	out := Settings{
-		Invocation:   ptr.To(s.Invocation.effective()),
-		RPS:          ptr.Deref(s.RPS, DefaultRPS),
-		PayloadBytes: s.Payload.bytes(),
+		Invocation:   invocation,
+		Actors:       actors,
+		RPS:          ptr.Deref(s.RPS, rps),
+		PayloadBytes: s.EffectivePayload().bytes(),
 		Duration:     ptr.Deref(s.Duration, metav1.Duration{Duration: DefaultDuration}),
 		Connections:  s.Connections,
 		Pairs:        ptr.Deref(s.Pairs, DefaultPairs),
-		Baseline:     ptr.Deref(s.Baseline, BaselineDirect),
+		Baseline:     ptr.Deref(s.Baseline, baseline),
 		MTLS:         ptr.Deref(s.MTLS, true),
 		Sampling:     ptr.Deref(s.Sampling, DefaultSampling),
 		Placement:    ptr.Deref(s.Placement, PlacementDifferentNode),
 		SidecarCPU:   resource.MustParse(DefaultSidecarCPU),
 	}
 	if len(out.Connections) == 0 {
-		out.Connections = []int32{DefaultConnections}
+		out.Connections = []int32{connections}
 	}
 	out.Warmup = ptr.Deref(s.Warmup, metav1.Duration{Duration: min(DefaultWarmup, out.Duration.Duration)})
 	out.LoadTesterReplicas = 1
@@ -50,6 +71,14 @@ func (s *PerfRunSpec) EffectiveSettings() Settings {
 		out.SidecarMemory = ptr.Deref(s.Sidecar.Memory, out.SidecarMemory)
 	}
 	return out
+}
+
+// EffectivePayload is the payload, where the spec has none the default body of its scenario; nil is DefaultPayloadBytes of text.
+func (s *PerfRunSpec) EffectivePayload() *Payload {
+	if s.Payload == nil && s.Scenario == ScenarioActors {
+		return &Payload{Body: ptr.To(DefaultActorsBody)}
+	}
+	return s.Payload
 }
 
 func (p *Payload) bytes() int64 {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
@@ -97,6 +98,30 @@ func TestEffectiveSettings(t *testing.T) {
 		"no warm-up": {
 			spec: v1alpha1.PerfRunSpec{Warmup: seconds(0)},
 			want: published(func(s *v1alpha1.Settings) { s.Warmup = *seconds(0) }),
+		},
+		"actors": {
+			spec: v1alpha1.PerfRunSpec{Scenario: v1alpha1.ScenarioActors},
+			want: published(func(s *v1alpha1.Settings) {
+				s.RPS, s.PayloadBytes, s.Connections = 500, 2, []int32{8}
+				s.Invocation, s.Actors = nil, &v1alpha1.ActorsInForce{IDs: intstr.FromString("New"), Method: "echo"}
+			}),
+		},
+		"actors of an image": {
+			spec: v1alpha1.PerfRunSpec{Scenario: v1alpha1.ScenarioActors, Actors: &v1alpha1.ActorsSettings{Type: ptr.To("Counter")},
+				Target: &v1alpha1.TargetSettings{Image: ptr.To("host:1")}},
+			want: published(func(s *v1alpha1.Settings) {
+				s.RPS, s.PayloadBytes, s.Connections, s.Baseline = 500, 2, []int32{8}, v1alpha1.BaselineNone
+				s.Invocation, s.Actors = nil, &v1alpha1.ActorsInForce{IDs: intstr.FromString("New"), Type: "Counter", Method: "echo"}
+			}),
+		},
+		"actors with everything set": {
+			spec: v1alpha1.PerfRunSpec{Scenario: v1alpha1.ScenarioActors, RPS: ptr.To[int32](100), Connections: []int32{4},
+				Payload: &v1alpha1.Payload{Size: quantity("1Ki")}, Actors: &v1alpha1.ActorsSettings{
+					IDs: ptr.To(intstr.FromInt32(100)), Type: ptr.To("Counter"), Method: ptr.To("get"), StateStore: ptr.To("redis")}},
+			want: published(func(s *v1alpha1.Settings) {
+				s.RPS, s.Connections = 100, []int32{4}
+				s.Invocation, s.Actors = nil, &v1alpha1.ActorsInForce{IDs: intstr.FromInt32(100), Type: "Counter", Method: "get", StateStore: "redis"}
+			}),
 		},
 		"no sidecar limits": {
 			spec: v1alpha1.PerfRunSpec{Sidecar: &v1alpha1.SidecarSettings{CPU: quantity("0"), Memory: quantity("0")}},

@@ -46,6 +46,14 @@ type InvocationPath struct {
 	Display string `json:"display"`
 }
 
+// Path is what the load tester and the target speak: the path of service invocation, and HTTP where actors are called.
+func (s *Settings) Path() InvocationPath {
+	if s.Invocation == nil {
+		return (*Invocation)(nil).effective()
+	}
+	return *s.Invocation
+}
+
 // effective resolves the defaults.
 func (i *Invocation) effective() InvocationPath {
 	out := InvocationPath{Caller: ProtocolHTTP, Target: ProtocolHTTP}

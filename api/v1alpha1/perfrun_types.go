@@ -6,15 +6,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Scenario names the path that is measured.
+// Scenario names what is measured.
 //
-// +kubebuilder:validation:Enum=Invocation
+// +kubebuilder:validation:Enum=Invocation;Actors
 type Scenario string
 
 // The scenarios.
 const (
 	// ScenarioInvocation is Dapr service invocation, over the path in spec.invocation.
 	ScenarioInvocation Scenario = "Invocation"
+	// ScenarioActors is calls of actors' methods: HTTP from the load tester to its sidecar, and HTTP from the target's sidecar to the target,
+	// which hosts the actors.
+	ScenarioActors Scenario = "Actors"
 )
 
 // Placement says on which nodes the load tester and the target run.
@@ -60,13 +63,17 @@ const (
 	CleanupNever Cleanup = "Never"
 )
 
-// PerfRunSpec is what to measure. Every field but scenario has a default that repeats the published Dapr service invocation test;
+// PerfRunSpec is what to measure. Every field but scenario has a default that repeats the published Dapr test of the scenario;
 // the values in force are echoed in status.settings. What is measured cannot be changed afterwards: create another PerfRun.
 //
 // The rules on change stand here and not on the fields, because a field's own rule is not run when the field is added or removed.
 //
 // +kubebuilder:validation:XValidation:rule="self.scenario == oldSelf.scenario",fieldPath=".scenario",message="scenario cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.invocation) ? has(oldSelf.invocation) && self.invocation == oldSelf.invocation : !has(oldSelf.invocation)",fieldPath=".invocation",message="invocation cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.actors) ? has(oldSelf.actors) && self.actors == oldSelf.actors : !has(oldSelf.actors)",fieldPath=".actors",message="actors cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="self.scenario != 'Actors' || !has(self.target) || !has(self.target.image) || has(self.actors) && has(self.actors.type)",fieldPath=".actors",message="actors.type must name the type that target.image hosts"
+// +kubebuilder:validation:XValidation:rule="!has(self.actors) || self.scenario == 'Actors'",fieldPath=".actors",message="actors takes scenario: Actors; leave it out, or change the scenario"
+// +kubebuilder:validation:XValidation:rule="!has(self.invocation) || self.scenario == 'Invocation'",fieldPath=".invocation",message="invocation takes scenario: Invocation; leave it out, or change the scenario"
 // +kubebuilder:validation:XValidation:rule="has(self.rps) ? has(oldSelf.rps) && self.rps == oldSelf.rps : !has(oldSelf.rps)",fieldPath=".rps",message="rps cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.payload) ? has(oldSelf.payload) && self.payload == oldSelf.payload : !has(oldSelf.payload)",fieldPath=".payload",message="payload cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.duration) ? has(oldSelf.duration) && self.duration == oldSelf.duration : !has(oldSelf.duration)",fieldPath=".duration",message="duration cannot be changed once the PerfRun exists; create another PerfRun"
@@ -82,13 +89,13 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.target) ? has(oldSelf.target) && self.target == oldSelf.target : !has(oldSelf.target)",fieldPath=".target",message="target cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.thresholds) ? has(oldSelf.thresholds) && self.thresholds == oldSelf.thresholds : !has(oldSelf.thresholds)",fieldPath=".thresholds",message="thresholds cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="!has(self.thresholds) || !has(self.pairs) || self.pairs >= 6 || !(has(self.thresholds.added) || has(self.thresholds.latency) || has(self.thresholds.sidecarCPU))",fieldPath=".pairs",message="pairs must be at least 6 with thresholds on added, latency or sidecarCPU: they are judged on an interval, and with fewer pairs there is none"
-// +kubebuilder:validation:XValidation:rule="!has(self.baseline) || self.baseline != 'None' || !has(self.thresholds) || !has(self.thresholds.added)",fieldPath=".baseline",message="thresholds.added needs a baseline to compare with: leave baseline out, or limit thresholds.latency instead"
+// +kubebuilder:validation:XValidation:rule="!has(self.thresholds) || !has(self.thresholds.added) || (has(self.baseline) ? self.baseline == 'Direct' : self.scenario != 'Actors' || !has(self.target) || !has(self.target.image))",fieldPath=".baseline",message="thresholds.added needs baseline: Direct to compare with (actors of target.image have none by default); limit thresholds.latency instead"
 // +kubebuilder:validation:XValidation:rule=`!has(self.warmup) || !self.warmup.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || (has(self.duration) ? !self.duration.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.warmup) <= duration(self.duration) : duration(self.warmup) <= duration('1m'))`,fieldPath=".warmup",message="warmup must not be longer than duration (default 1m)"
-// +kubebuilder:validation:XValidation:rule="!has(self.loadTester) || !has(self.loadTester.replicas) || (has(self.connections) ? self.connections.all(c, c % self.loadTester.replicas == 0) : 16 % self.loadTester.replicas == 0)",fieldPath=".connections",message="connections (default [16]) must be multiples of loadTester.replicas, so that each load tester has the same share of the load"
+// +kubebuilder:validation:XValidation:rule="!has(self.loadTester) || !has(self.loadTester.replicas) || (has(self.connections) ? self.connections.all(c, c % self.loadTester.replicas == 0) : (self.scenario == 'Actors' ? 8 : 16) % self.loadTester.replicas == 0)",fieldPath=".connections",message="connections (default [16], for Actors [8]) must be multiples of loadTester.replicas, so that each load tester has the same share of the load"
 // +kubebuilder:validation:XValidation:rule=`!has(self.duration) || !self.duration.matches(r'^(\d+(\.\d+)?(ms|[smh]))+$') || duration(self.duration).getSeconds() >= (has(self.pairs) ? self.pairs : 6)`,fieldPath=".duration",message="duration must be at least 1s for each of the pairs (default 6)"
 // +kubebuilder:validation:XValidation:rule="!has(self.target) || !has(self.target.image) || !has(self.invocation) || (has(self.invocation.caller) ? self.invocation.caller : 'HTTP') == (has(self.invocation.target) ? self.invocation.target : 'HTTP')",fieldPath=".invocation",message="invocation.caller and invocation.target must be the same with target.image: the baseline calls the image over the caller's protocol and its sidecar over the target's, and it has one port"
 type PerfRunSpec struct {
-	// scenario is what is measured. Invocation: service invocation.
+	// scenario is what is measured. Invocation: service invocation. Actors: calls of actors' methods.
 	// +required
 	Scenario Scenario `json:"scenario"`
 
@@ -96,13 +103,17 @@ type PerfRunSpec struct {
 	// +optional
 	Invocation *Invocation `json:"invocation,omitempty"`
 
-	// rps is the rate of requests per second, held by every block of both arms; from 1 to 100000. Default 1000.
+	// actors says which actors are called in scenario Actors. Default: a fresh one with each request.
+	// +optional
+	Actors *ActorsSettings `json:"actors,omitempty"`
+
+	// rps is the rate of requests per second, held by every block of both arms; from 1 to 100000. Default 1000, for Actors 500.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000
 	RPS *int32 `json:"rps,omitempty"`
 
-	// payload is the body of each request; the target sends it back. Default 1Ki of text.
+	// payload is the body of each request; the target sends it back. Default 1Ki of text, for Actors the body {}.
 	// +optional
 	Payload *Payload `json:"payload,omitempty"`
 
@@ -123,7 +134,7 @@ type PerfRunSpec struct {
 	Warmup *metav1.Duration `json:"warmup,omitempty"`
 
 	// connections lists the numbers of client connections to measure at: one point each, measured one after the other;
-	// 1 to 16 points of 1 to 4096 connections. Default [16].
+	// 1 to 16 points of 1 to 4096 connections. Default [16], for Actors [8].
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -139,7 +150,8 @@ type PerfRunSpec struct {
 	Pairs *int32 `json:"pairs,omitempty"`
 
 	// baseline says what the path through Dapr is compared with. Direct: the same requests straight to the target. None: nothing; each pair
-	// is then one block of the Dapr arm, and no added latency is known. Default Direct.
+	// is then one block of the Dapr arm, and no added latency is known. Default Direct, but None for actors that target.image hosts: the
+	// host's own runtime activates what is called, and would never deactivate what its sidecar does not know.
 	// +optional
 	Baseline *BaselineKind `json:"baseline,omitempty"`
 
@@ -330,8 +342,8 @@ type PodSettings struct {
 }
 
 // TargetSettings configures the target's pod and says what application is under test: perfrun's own, or an image of the user's. That one
-// answers POST /echo with any 2xx, or over gRPC AppCallback/OnInvoke (with invocation.proxying, perfrun.v1.Echo/Echo); it runs as a numeric
-// user other than root, with a read-only root file system and without capabilities.
+// answers POST /echo with any 2xx, or over gRPC AppCallback/OnInvoke (with invocation.proxying, perfrun.v1.Echo/Echo), or in scenario Actors
+// hosts actors.type; it runs as a numeric user other than root, with a read-only root file system and without capabilities.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.runAsUser)",fieldPath=".runAsUser",message="target.runAsUser needs target.image: perfrun's own application has its own"
 // +kubebuilder:validation:XValidation:rule="has(self.image) || !has(self.args)",fieldPath=".args",message="target.args needs target.image: perfrun's own application takes none"

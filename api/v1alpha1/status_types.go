@@ -125,9 +125,12 @@ type PerfRunStatus struct {
 
 // Settings are the values in force for a run, defaults resolved.
 type Settings struct {
-	// invocation is the path of service invocation.
+	// invocation is the path of service invocation, in scenario Invocation.
 	// +optional
 	Invocation *InvocationPath `json:"invocation,omitempty"`
+	// actors are those that are called in scenario Actors.
+	// +optional
+	Actors *ActorsInForce `json:"actors,omitempty"`
 	// rps is the rate of requests per second.
 	RPS int32 `json:"rps"`
 	// payloadBytes is the size of each request's body in bytes.

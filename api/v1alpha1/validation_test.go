@@ -92,6 +92,13 @@ var _ = Describe("A PerfRun", func() {
 		Entry("the most pairs", "pairs: 60"),
 		Entry("each baseline: Direct", "{baseline: Direct, thresholds: {added: {p90: 2ms}}}"),
 		Entry("each baseline: None", "{baseline: None, thresholds: {latency: {p90: 2ms}}}"),
+		Entry("actors", "scenario: Actors"),
+		Entry("actors with everything set", "{scenario: Actors, actors: {ids: New, type: My.Counter_2, method: noOp, stateStore: redis}}"),
+		Entry("actors of an image", "{scenario: Actors, actors: {type: Counter}, target: {image: host:1}}"),
+		Entry("actors of an image with a baseline", "{scenario: Actors, actors: {type: A}, baseline: Direct, target: {image: host:1}, thresholds: {added: {p90: 2ms}}}"),
+		Entry("actors and several load testers", "{scenario: Actors, loadTester: {replicas: 8}}"),
+		Entry("one warm actor", "{scenario: Actors, actors: {ids: 1}}"),
+		Entry("the most warm actors", "{scenario: Actors, actors: {ids: 10000}}"),
 		Entry("mTLS off", "mTLS: false"),
 		Entry("an empty path", "invocation: {}"),
 		Entry("HTTP to gRPC", "invocation: {target: GRPC}"),
@@ -138,7 +145,21 @@ target:
 		Entry("rps in words", "rps: many", "spec.rps", "must be of type integer"),
 		Entry("a fraction of rps", "rps: 1.5", "spec.rps", "must be of type integer"),
 		Entry("another baseline", "baseline: Other", "spec.baseline", `"Direct", "None"`),
-		Entry("a threshold on what is added to nothing", "{baseline: None, thresholds: {added: {p90: 2ms}}}", "spec.baseline", "thresholds.added needs a baseline"),
+		Entry("a threshold on what is added to nothing", "{baseline: None, thresholds: {added: {p90: 2ms}}}", "spec.baseline", "thresholds.added needs baseline: Direct"),
+		Entry("actors in another scenario", "{scenario: Invocation, actors: {ids: New}}", "spec.actors", "takes scenario: Actors"),
+		Entry("service invocation in another scenario", "{scenario: Actors, invocation: {caller: HTTP}}", "spec.invocation", "takes scenario: Invocation"),
+		Entry("no warm actors", "{scenario: Actors, actors: {ids: 0}}", "spec.actors.ids", "must be New or a number"),
+		Entry("too many warm actors", "{scenario: Actors, actors: {ids: 10001}}", "spec.actors.ids", "must be New or a number"),
+		Entry("other actors", "{scenario: Actors, actors: {ids: Old}}", "spec.actors.ids", "must be New or a number"),
+		Entry("a number of actors in quotes", `{scenario: Actors, actors: {ids: "100"}}`, "spec.actors.ids", "must be New or a number"),
+		Entry("an actor type that is more than a name", "{scenario: Actors, actors: {type: a/b}}", "spec.actors.type", "such as Counter"),
+		Entry("an actor method that is more than a name", "{scenario: Actors, actors: {method: remind/me}}", "spec.actors.method", "such as echo"),
+		Entry("an empty actor type", `{scenario: Actors, actors: {type: ""}}`, "spec.actors.type", "such as Counter"),
+		Entry("an empty state store", `{scenario: Actors, actors: {stateStore: ""}}`, "spec.actors.stateStore", "at least 1"),
+		Entry("more load testers than an actors run has connections by default", "{scenario: Actors, loadTester: {replicas: 16}}", "spec.connections", "must be multiples of loadTester.replicas"),
+		Entry("actors of an image without their type", "{scenario: Actors, target: {image: host:1}}", "spec.actors", "actors.type must name the type that target.image hosts"),
+		Entry("actors of an image with other settings but their type", "{scenario: Actors, actors: {ids: 10}, target: {image: host:1}}", "spec.actors", "actors.type must name"),
+		Entry("a threshold on what is added to an image's actors", "{scenario: Actors, actors: {type: A}, target: {image: host:1}, thresholds: {added: {p90: 2ms}}}", "spec.baseline", "thresholds.added needs baseline: Direct"),
 		Entry("sampling above 1", `sampling: "1.5"`, "spec.sampling", `between 0 and 1 in quotes, such as "0.1"`),
 		Entry("sampling just above 1", `sampling: "1.01"`, "spec.sampling", "between 0 and 1"),
 		Entry("sampling below 0", `sampling: "-0.1"`, "spec.sampling", "between 0 and 1"),
@@ -179,7 +200,7 @@ target:
 		Entry("one number as connections", "connections: 16", "spec.connections", "must be of type array"),
 		Entry("no pairs", "pairs: 0", "spec.pairs", "greater than or equal to 1"),
 		Entry("too many pairs", "{pairs: 61, duration: 2m}", "spec.pairs", "less than or equal to 60"),
-		Entry("a scenario that is not offered yet", "scenario: Actors", "spec.scenario", `supported values: "Invocation"`),
+		Entry("a scenario that is not offered yet", "scenario: ControlPlane", "spec.scenario", `supported values: "Invocation", "Actors"`),
 		Entry("no scenario", "scenario:", "spec.scenario", "Required value"),
 		Entry("a protocol that is not offered", "invocation: {caller: HTTPS}", "spec.invocation.caller", `supported values: "HTTP", "GRPC"`),
 		Entry("a mixed path to another's image", "{target: {image: example.com/app}, invocation: {caller: GRPC}}", "spec.invocation", "must be the same with target.image"),
@@ -204,7 +225,7 @@ target:
 		Entry("no load tester", "loadTester: {replicas: 0}", "spec.loadTester.replicas", "greater than or equal to 1"),
 		Entry("too many load testers", "{connections: [17], loadTester: {replicas: 17}}", "spec.loadTester.replicas", "less than or equal to 16"),
 		Entry("load testers among which the default connections cannot be divided", "loadTester: {replicas: 3}",
-			"spec.connections", "connections (default [16]) must be multiples of loadTester.replicas"),
+			"spec.connections", "connections (default [16], for Actors [8]) must be multiples of loadTester.replicas"),
 		Entry("load testers among which some connections cannot be divided", "{connections: [8, 9], loadTester: {replicas: 2}}",
 			"spec.connections", "must be multiples of loadTester.replicas"),
 		Entry("several targets", "target: {replicas: 2}", `unknown field "spec.target.replicas"`),
@@ -243,16 +264,20 @@ target:
 
 	DescribeTable("once it exists cannot be changed in",
 		func(ctx context.Context, field, before, after string) {
-			unset := perfRun("")
-			with := perfRun(field + ": " + before)
+			scenario := "scenario: Invocation\n"
+			if field == "actors" {
+				scenario = "scenario: Actors\n"
+			}
+			unset := perfRun(scenario)
+			with := perfRun(scenario + field + ": " + before)
 			for _, change := range []struct {
 				does string
 				run  *unstructured.Unstructured
 				to   string
 			}{
-				{"changing", with.DeepCopy(), field + ": " + after},
-				{"removing", with.DeepCopy(), ""},
-				{"adding", unset.DeepCopy(), field + ": " + before},
+				{"changing", with.DeepCopy(), scenario + field + ": " + after},
+				{"removing", with.DeepCopy(), scenario},
+				{"adding", unset.DeepCopy(), scenario + field + ": " + before},
 			} {
 				By(change.does)
 				Expect(strict.Create(ctx, change.run)).To(Succeed())
@@ -272,6 +297,8 @@ target:
 		Entry(nil, "invocation", "{target: GRPC}", "{caller: GRPC, target: GRPC}"),
 		Entry(nil, "invocation", "{caller: GRPC, target: GRPC}", "{caller: GRPC, target: GRPC, proxying: true}"),
 		Entry(nil, "baseline", "Direct", "None"),
+		Entry(nil, "actors", "{ids: New}", "{ids: 100}"),
+		Entry(nil, "actors", "{ids: 100}", "{ids: 200}"),
 		Entry(nil, "mTLS", "true", "false"),
 		Entry(nil, "sampling", `"0.1"`, `"0.2"`),
 		Entry(nil, "placement", "Any", "SameNode"),

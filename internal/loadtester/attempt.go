@@ -14,6 +14,10 @@ const maxWindows = 100_000
 // pathPatience: kube-proxy and DNS need a second or two on a busy node; what does not work after ten times that will not work.
 const pathPatience = 15 * time.Second
 
+// hostPatience: a host is known to placement a second or two after its sidecar has asked the application what it hosts; an
+// application with a runtime of its own may take longer to answer that.
+const hostPatience = 30 * time.Second
+
 // attempt is the one measurement in a load tester's life.
 //
 //	Running -> Done | Failed | Stopped
@@ -48,7 +52,7 @@ func begin(ctx context.Context, plan *measure.Plan, procRoot string) *attempt {
 	go func() {
 		defer close(a.ended)
 		defer cancel()
-		report, err := RunPlan(ctx, plan, Environment{ProcRoot: procRoot, PathPatience: pathPatience, Loading: a.loading})
+		report, err := RunPlan(ctx, plan, Environment{ProcRoot: procRoot, PathPatience: pathPatience, HostPatience: hostPatience, Loading: a.loading})
 		a.end(report, err, ctx.Err() != nil)
 	}()
 	return a

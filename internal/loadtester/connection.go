@@ -77,9 +77,10 @@ func (c *connection) send(ctx context.Context) (start time.Time, took time.Durat
 	return start, took, code
 }
 
-// dial makes the connections of a block with room for so many samples each. Nothing is sent yet.
-func dial(plan *measure.Plan, b measure.Block, calls int64, stop *atomic.Bool) ([]*connection, error) {
-	newClient, err := clientsOf(plan, plan.Endpoints[b.Arm])
+// dial makes the connections of a block with room for so many samples each. Nothing is sent yet. ids are those of the actors that the
+// requests go to; nil if they go to none.
+func dial(plan *measure.Plan, b measure.Block, calls int64, stop *atomic.Bool, ids *actorIDs) ([]*connection, error) {
+	newClient, err := clientsOf(plan, plan.Endpoints[b.Arm], ids)
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +97,13 @@ func dial(plan *measure.Plan, b measure.Block, calls int64, stop *atomic.Bool) (
 }
 
 // clientsOf makes the clients of an endpoint, which share the request.
-func clientsOf(plan *measure.Plan, endpoint measure.Endpoint) (func() (client, error), error) {
+func clientsOf(plan *measure.Plan, endpoint measure.Endpoint, ids *actorIDs) (func() (client, error), error) {
 	if endpoint.Call != nil {
 		return func() (client, error) { return newGRPCClient(plan, endpoint) }, nil
+	}
+	if ids != nil {
+		request, addr, err := renderHTTP(plan, ids.in(endpoint, 0))
+		return func() (client, error) { return newActorClient(addr, request, plan.RequestTimeout, ids), nil }, err
 	}
 	request, addr, err := renderHTTP(plan, endpoint)
 	return func() (client, error) { return newHTTPClient(addr, request, plan.RequestTimeout), nil }, err

@@ -43,7 +43,7 @@ func echoServer(t *testing.T) string { return serving(t, target.New().Handler())
 func driven(ctx context.Context, t *testing.T, plan *measure.Plan) (measure.BlockReport, []*connection) {
 	t.Helper()
 	b := plan.Blocks[0]
-	conns, err := dial(plan, b, plan.PerConnection(b), new(atomic.Bool))
+	conns, err := dial(plan, b, plan.PerConnection(b), new(atomic.Bool), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,11 @@ const readBytes = 16 << 10
 type httpClient struct {
 	addr    string
 	timeout time.Duration
-	// request as it goes over the wire, the same on all connections.
+	// request as it goes over the wire. It is the same on all connections, but where it goes to actors: then each has its own, in which
+	// the digits of the actor's id change from one request to the next.
 	request []byte
+	ids     *actorIDs
+	digits  []byte
 	conn    *arrival.Conn
 	reader  *bufio.Reader
 }
@@ -57,11 +60,22 @@ func newHTTPClient(addr string, request []byte, timeout time.Duration) *httpClie
 	return &httpClient{addr: addr, timeout: timeout, request: request, reader: bufio.NewReaderSize(nil, readBytes)}
 }
 
+// newActorClient makes each request go to another actor. The request holds the id of one already.
+func newActorClient(addr string, request []byte, timeout time.Duration, ids *actorIDs) *httpClient {
+	c := newHTTPClient(addr, bytes.Clone(request), timeout)
+	at := bytes.Index(c.request, []byte(ids.prefix)) + len(ids.prefix)
+	c.ids, c.digits = ids, c.request[at:at+idDigits]
+	return c
+}
+
 // errUnheard: the connection was closed before the first byte of an answer.
 var errUnheard = errors.New("the server has closed the connection")
 
 // exchange sends the request and reads the whole answer.
 func (c *httpClient) exchange(ctx context.Context) (code int, arrived time.Time) {
+	if c.ids != nil {
+		c.ids.put(c.digits)
+	}
 	deadline := time.Now().Add(c.timeout)
 	reused := c.conn != nil
 	code, arrived, err := c.once(ctx, deadline)

@@ -1,6 +1,7 @@
 package loadtester
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -56,30 +57,49 @@ func onOff(b bool) string {
 
 // daprVersion is what a sidecar's metadata says, empty if it does not: a run is not worth less for that.
 func daprVersion(ctx context.Context, url string) string {
+	metadata, err := readMetadata(ctx, url)
+	if err != nil {
+		return ""
+	}
+	return cmp.Or(metadata.RuntimeVersion, metadata.Extended.Version)
+}
+
+// sidecarMetadata is what is read of a sidecar's metadata (Dapr's API reference, "Metadata API").
+type sidecarMetadata struct {
+	RuntimeVersion string `json:"runtimeVersion"`
+	Extended       struct {
+		Version string `json:"daprRuntimeVersion"`
+	} `json:"extended"`
+	ActorRuntime struct {
+		Status string `json:"runtimeStatus"`
+		// ActiveActors are the types that are hosted, with no actor yet or some.
+		ActiveActors []struct {
+			Type string `json:"type"`
+		} `json:"activeActors"`
+		HostReady bool   `json:"hostReady"`
+		Placement string `json:"placement"`
+	} `json:"actorRuntime"`
+}
+
+func readMetadata(ctx context.Context, url string) (metadata sidecarMetadata, err error) {
 	ctx, cancel := context.WithTimeout(ctx, metadataTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return ""
+		return metadata, err
 	}
 	res, err := direct.Do(req)
 	if err != nil {
-		return ""
+		return metadata, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	var metadata struct {
-		RuntimeVersion string `json:"runtimeVersion"`
-		Extended       struct {
-			Version string `json:"daprRuntimeVersion"`
-		} `json:"extended"`
+	if res.StatusCode != http.StatusOK {
+		return metadata, fmt.Errorf("reading %s: status %d", url, res.StatusCode)
 	}
-	if res.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(res.Body, maxMetadataBytes)).Decode(&metadata) != nil {
-		return ""
+	if err := json.NewDecoder(io.LimitReader(res.Body, maxMetadataBytes)).Decode(&metadata); err != nil {
+		return metadata, fmt.Errorf("reading %s: %w", url, err)
 	}
-	if metadata.RuntimeVersion != "" {
-		return metadata.RuntimeVersion
-	}
-	return metadata.Extended.Version
+	return metadata, nil
 }
 
 // errUndecided: the server neither spoke TLS nor said anything else.

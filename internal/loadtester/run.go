@@ -40,6 +40,8 @@ type Environment struct {
 	ProcRoot string
 	// PathPatience is how long an arm's path may take to work before its first load; zero means that it must work at once.
 	PathPatience time.Duration
+	// HostPatience is how long the actors' hosts may take to be ready; zero means that they must be at once.
+	HostPatience time.Duration
 	// Loading is called as the load of the block with this index begins, and with the number of blocks when there is none left.
 	Loading func(block int)
 }
@@ -57,9 +59,12 @@ func RunPlan(ctx context.Context, plan *measure.Plan, env Environment) (*measure
 	if err != nil {
 		return nil, err
 	}
+	if err := awaitHosts(ctx, plan.Actors, env.HostPatience); err != nil {
+		return nil, err
+	}
 	seen.CPUs = runtime.NumCPU()
-	r := &run{plan: plan, env: env, counters: newCounters(plan, env.ProcRoot), report: &measure.Report{
-		Version: measure.Version, Run: plan.Run, Attempt: plan.Attempt, RPS: plan.RPS, URLs: plan.URLs(), Observed: seen, Blocks: []measure.BlockReport{},
+	r := &run{plan: plan, env: env, ids: newActorIDs(plan), counters: newCounters(plan, env.ProcRoot), report: &measure.Report{
+		Version: measure.Version, Run: plan.Run, Attempt: plan.Attempt, RPS: plan.RPS, URLs: plan.URLs(), Actors: plan.Actors, Observed: seen, Blocks: []measure.BlockReport{},
 	}}
 	for i, b := range plan.Blocks {
 		if err := r.block(ctx, i, b); err != nil {
@@ -74,6 +79,7 @@ func RunPlan(ctx context.Context, plan *measure.Plan, env Environment) (*measure
 type run struct {
 	plan     *measure.Plan
 	env      Environment
+	ids      *actorIDs
 	counters *counters
 	report   *measure.Report
 }
@@ -117,15 +123,27 @@ func (r *run) open(ctx context.Context, b measure.Block, stop *atomic.Bool) ([]*
 }
 
 func (r *run) openOnce(ctx context.Context, b measure.Block, stop *atomic.Bool) ([]*connection, error) {
-	conns, err := dial(r.plan, b, r.plan.PerConnection(b), stop)
+	conns, err := dial(r.plan, b, r.plan.PerConnection(b), stop, r.ids)
 	if err != nil {
 		return nil, &Failure{Cause: measure.CausePath, Message: err.Error()}
 	}
-	if err := prime(ctx, r.plan, r.plan.Endpoints[b.Arm], conns); err != nil {
+	if err := prime(ctx, r.plan, r.endpoint(b), conns); err != nil {
 		hangUp(conns)
 		return nil, err
 	}
+	if r.ids != nil && b.Warmup && b.Arm == measure.Dapr {
+		r.ids.activate(ctx, conns)
+	}
 	return conns, nil
+}
+
+// endpoint that one request of the block goes to.
+func (r *run) endpoint(b measure.Block) measure.Endpoint {
+	endpoint := r.plan.Endpoints[b.Arm]
+	if r.ids == nil {
+		return endpoint
+	}
+	return r.ids.in(endpoint, r.ids.next())
 }
 
 // warmUp is load whose figures are thrown away. One of no duration was done by priming.
@@ -139,7 +157,7 @@ func (r *run) warmUp(ctx context.Context, i int, b measure.Block, conns []*conne
 		return err
 	}
 	if report.Succeeded == 0 {
-		endpoint := r.plan.Endpoints[b.Arm]
+		endpoint := r.endpoint(b)
 		return ask(ctx, r.plan, endpoint).explain(r.plan, endpoint.URL, mostFrequent(report.Errors))
 	}
 	return nil

@@ -55,6 +55,8 @@ type Plan struct {
 	RequestTimeout time.Duration `json:"requestTimeout"`
 	// Endpoints that the arms' requests go to.
 	Endpoints map[Arm]Endpoint `json:"endpoints"`
+	// Actors that the requests go to; nil if they go to none. The endpoints' URLs then hold ActorID.
+	Actors *Actors `json:"actors,omitempty"`
 	// Blocks in the order in which they run.
 	Blocks []Block `json:"blocks"`
 	// Counters that are read at both ends of each measured block.
@@ -208,6 +210,7 @@ func (p *Plan) Validate() error {
 		}
 	}
 	check(p.TracesURL == "" || isHTTP(p.TracesURL), "tracesURL %q: must be http://host...", p.TracesURL)
+	p.validateActors(check)
 	for i, c := range p.Counters {
 		check(c.Source == SourceLocalProc || isHTTP(c.URL), "counter %d: url %q: must be http://host...", i, c.URL)
 	}

@@ -44,6 +44,12 @@ func TestValidate(t *testing.T) {
 		"message too long": {func(p *Plan) {
 			p.Endpoints[Dapr] = Endpoint{URL: "grpc://a:1/s/m", Call: &Call{Message: make([]byte, 2<<20)}}
 		}, "message of arm Dapr"},
+		"actors":               {withActors(&Actors{Type: "Counter", Warm: 1, Hosts: map[string]string{"tg": "http://10.0.0.1:3501/"}}), ""},
+		"actors without type":  {withActors(&Actors{}), "a type must be set"},
+		"too many warm actors": {withActors(&Actors{Type: "Counter", Warm: MaxWarmActors + 1}), "10001 warm ones"},
+		"an actor host":        {withActors(&Actors{Type: "Counter", Hosts: map[string]string{"tg": "10.0.0.1:3501"}}), "host tg"},
+		"actors without id":    {func(p *Plan) { p.Actors = &Actors{Type: "Counter"} }, "must hold {actor} once"},
+		"an id without actors": {func(p *Plan) { withActors(nil)(p) }, "must hold {actor} once"},
 		"counter without url":  {func(p *Plan) { p.Counters[0].URL = "" }, "counter 0"},
 		"body of over one MiB": {func(p *Plan) { p.Body = make([]byte, 1<<20+1) }, "body"},
 	}
@@ -70,5 +76,16 @@ func TestCodeName(t *testing.T) {
 func TestLoadTime(t *testing.T) {
 	if p := validPlan(); p.LoadTime() != 3*time.Second {
 		t.Errorf("got %s", p.LoadTime())
+	}
+}
+
+// withActors puts the place of an id into the addresses too.
+func withActors(actors *Actors) func(*Plan) {
+	return func(p *Plan) {
+		p.Actors = actors
+		for arm, e := range p.Endpoints {
+			e.URL = "http://target/" + ActorID
+			p.Endpoints[arm] = e
+		}
 	}
 }

@@ -31,6 +31,8 @@ const (
 	CauseMTLS = "MTLS"
 	// CausePath: a warm-up or the priming requests of a block got no good answer at all.
 	CausePath = "Path"
+	// CauseActorHost: a host did not take on the actor type.
+	CauseActorHost = "ActorHost"
 	// CauseInternal: anything else.
 	CauseInternal = "Internal"
 )
@@ -61,9 +63,11 @@ type Report struct {
 	// RPS is the rate of requests per second within each block.
 	RPS float64 `json:"rps"`
 	// URLs that the arms' requests went to.
-	URLs     map[Arm]string `json:"urls,omitempty"`
-	Observed Observed       `json:"observed"`
-	Blocks   []BlockReport  `json:"blocks"`
+	URLs map[Arm]string `json:"urls,omitempty"`
+	// Actors that the requests went to; nil if they went to none.
+	Actors   *Actors       `json:"actors,omitempty"`
+	Observed Observed      `json:"observed"`
+	Blocks   []BlockReport `json:"blocks"`
 	// Usage holds one series for each component, pod and source.
 	Usage []Series `json:"usage"`
 	// Windows are metrics-server's figures that the operator posted while the attempt ran.

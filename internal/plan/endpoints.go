@@ -18,16 +18,18 @@ const echoPath = "/" + measure.EchoService + "/" + measure.EchoMethod
 func endpoints(run *v1alpha1.PerfRun, s v1alpha1.Settings) map[measure.Arm]measure.Endpoint {
 	target, method := NamesOf(run).Target, strings.TrimPrefix(measure.TargetPath, "/")
 	host := target + "." + run.Namespace
-	switch {
-	case s.Invocation.Proxying:
-		message := echoMessage(body(run.Spec.Payload, s.PayloadBytes))
+	switch path := s.Path(); {
+	case s.Actors != nil:
+		return actorEndpoints("http://"+hostPort(host, measure.TargetPort), ActorType(run, s), s.Actors.Method)
+	case path.Proxying:
+		message := echoMessage(body(run.Spec.EffectivePayload(), s.PayloadBytes))
 		return map[measure.Arm]measure.Endpoint{
 			measure.Baseline: {URL: directGRPC(host, echoPath), Call: &measure.Call{Message: message}},
 			measure.Dapr: {URL: dapr.GRPCURL(echoPath), Call: &measure.Call{
 				Message: message, Metadata: map[string]string{dapr.AppIDMetadata: target}}},
 		}
-	case s.Invocation.Caller == v1alpha1.ProtocolGRPC:
-		invocation := dapr.Invocation{Method: method, ContentType: contentType(run.Spec.Payload), Body: body(run.Spec.Payload, s.PayloadBytes)}
+	case path.Caller == v1alpha1.ProtocolGRPC:
+		invocation := dapr.Invocation{Method: method, ContentType: contentType(run.Spec.EffectivePayload()), Body: body(run.Spec.EffectivePayload(), s.PayloadBytes)}
 		return map[measure.Arm]measure.Endpoint{
 			measure.Baseline: {URL: directGRPC(host, dapr.OnInvokePath), Call: &measure.Call{Message: invocation.OnInvokeMessage()}},
 			measure.Dapr:     {URL: dapr.GRPCURL(dapr.InvokeServicePath), Call: &measure.Call{Message: invocation.InvokeServiceMessage(target)}},
@@ -46,10 +48,10 @@ func directGRPC(host, path string) string {
 
 // httpBody is the body of requests over HTTP. Over gRPC it is in the messages already.
 func httpBody(run *v1alpha1.PerfRun, s v1alpha1.Settings) []byte {
-	if s.Invocation.Caller == v1alpha1.ProtocolGRPC {
+	if s.Path().Caller == v1alpha1.ProtocolGRPC {
 		return nil
 	}
-	return body(run.Spec.Payload, s.PayloadBytes)
+	return body(run.Spec.EffectivePayload(), s.PayloadBytes)
 }
 
 // echoMessage is a google.protobuf.BytesValue: its field 1.

@@ -45,6 +45,8 @@ type Names struct {
 	LoadTester, Target string
 	// Configuration names Dapr's Configuration.
 	Configuration string
+	// StateStore names the Component that keeps the actors' state where the spec names none, ActorType the type that is the run's own.
+	StateStore, ActorType string
 	// RawData names the ConfigMap with the whole report.
 	RawData string
 }
@@ -61,7 +63,8 @@ func NamesOf(run *v1alpha1.PerfRun) Names {
 		sum := sha256.Sum256([]byte(run.Namespace + "/" + run.Name))
 		base = "perfrun-" + hex.EncodeToString(sum[:])[:12]
 	}
-	return Names{LoadTester: base + "-loadtester", Target: base + "-target", Configuration: base + "-perfrun", RawData: base + "-raw"}
+	return Names{LoadTester: base + "-loadtester", Target: base + "-target", Configuration: base + "-perfrun",
+		StateStore: base + "-actors", ActorType: base + "-actor", RawData: base + "-raw"}
 }
 
 // Labels on an object of the run; role may be empty.

@@ -21,9 +21,11 @@ import (
 // Objects are what a run creates. None of them ever changes: what is measured is immutable.
 type Objects struct {
 	Configuration *unstructured.Unstructured
-	Service       *corev1.Service
-	Target        *appsv1.Deployment
-	LoadTester    *appsv1.Deployment
+	// StateStore of the actors; nil where there are none, or where the spec names one.
+	StateStore *unstructured.Unstructured
+	Service    *corev1.Service
+	Target     *appsv1.Deployment
+	LoadTester *appsv1.Deployment
 }
 
 // Operator is what the objects take from the operator that creates them.
@@ -37,11 +39,9 @@ type Operator struct {
 // ObjectsOf renders what the run needs.
 func ObjectsOf(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) Objects {
 	names := NamesOf(run)
-	configuration := dapr.NewConfiguration(run.Namespace, names.Configuration, settings.Sampling)
-	configuration.SetLabels(Labels(run, ""))
-	configuration.SetOwnerReferences([]metav1.OwnerReference{owner(run)})
 	return Objects{
-		Configuration: configuration,
+		Configuration: owned(run, dapr.NewConfiguration(run.Namespace, names.Configuration, settings.Sampling)),
+		StateStore:    stateStore(run, settings),
 		Service:       service(run, settings, names.Target),
 		Target:        deployment(run, targetPod(run, settings, op)),
 		LoadTester:    deployment(run, loadTesterPod(run, settings, op)),
@@ -112,7 +112,7 @@ func sidecar(run *v1alpha1.PerfRun, settings v1alpha1.Settings, names Names, app
 
 // service is what the baseline calls, over the caller's protocol.
 func service(run *v1alpha1.PerfRun, settings v1alpha1.Settings, name string) *corev1.Service {
-	protocol := settings.Invocation.Caller
+	protocol := settings.Path().Caller
 	return &corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: meta(run, name, RoleTarget),
@@ -152,6 +152,12 @@ func meta(run *v1alpha1.PerfRun, name, role string) metav1.ObjectMeta {
 		Labels:          Labels(run, role),
 		OwnerReferences: []metav1.OwnerReference{owner(run)},
 	}
+}
+
+func owned(run *v1alpha1.PerfRun, u *unstructured.Unstructured) *unstructured.Unstructured {
+	u.SetLabels(Labels(run, ""))
+	u.SetOwnerReferences([]metav1.OwnerReference{owner(run)})
+	return u
 }
 
 func owner(run *v1alpha1.PerfRun) metav1.OwnerReference {

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
@@ -35,6 +36,10 @@ func run(mutate ...func(*v1alpha1.PerfRunSpec)) *v1alpha1.PerfRun {
 	return r
 }
 
+func actorsRun(mutate ...func(*v1alpha1.PerfRunSpec)) *v1alpha1.PerfRun {
+	return run(append([]func(*v1alpha1.PerfRunSpec){func(s *v1alpha1.PerfRunSpec) { s.Scenario = v1alpha1.ScenarioActors }}, mutate...)...)
+}
+
 func operator() Operator {
 	return Operator{Image: "example.org/perfrun:v1", PublicKey: ed25519.PublicKey(make([]byte, ed25519.PublicKeySize))}
 }
@@ -42,6 +47,7 @@ func operator() Operator {
 func TestObjectsAreRenderedAsReviewed(t *testing.T) {
 	cases := map[string]*v1alpha1.PerfRun{
 		"defaults": run(),
+		"actors":   actorsRun(),
 		"everything": run(func(s *v1alpha1.PerfRunSpec) {
 			s.Sampling = ptr.To("1")
 			s.MTLS = ptr.To(false)
@@ -68,7 +74,11 @@ func TestObjectsAreRenderedAsReviewed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			objects := ObjectsOf(r, r.Spec.EffectiveSettings(), operator())
 			var docs []string
-			for _, o := range []any{objects.Configuration.Object, objects.Service, objects.Target, objects.LoadTester} {
+			all := []any{objects.Configuration.Object, objects.Service, objects.Target, objects.LoadTester}
+			if objects.StateStore != nil {
+				all = append(all, objects.StateStore.Object)
+			}
+			for _, o := range all {
 				doc, err := yaml.Marshal(o)
 				if err != nil {
 					t.Fatal(err)
@@ -174,7 +184,7 @@ func TestNamesAreValidForEveryPerfRun(t *testing.T) {
 		r := run()
 		r.Name = name
 		n := NamesOf(r)
-		for _, got := range []string{n.LoadTester, n.Target, n.Configuration} {
+		for _, got := range []string{n.LoadTester, n.Target, n.Configuration, n.StateStore} {
 			if errs := validation.IsDNS1035Label(got); len(errs) > 0 {
 				t.Errorf("%s -> %s: %v", name, got, errs)
 			}
@@ -235,6 +245,45 @@ func TestMeasurementIsAPlanThatTheLoadTesterTakes(t *testing.T) {
 	}
 	if len(p.Body) != 1024 || p.MTLSProbe != "[fd00::2]:50002" || !p.RequireMTLS {
 		t.Errorf("body %d, probe %s, mTLS %v", len(p.Body), p.MTLSProbe, p.RequireMTLS)
+	}
+}
+
+func TestActorsAreCalledThroughTheSidecarAndDirectly(t *testing.T) {
+	target := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "tg"}, Status: corev1.PodStatus{PodIP: "10.0.0.2"}}
+	tester := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "lt"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}}
+	pods := Pods{LoadTesters: []*corev1.Pod{tester}, Target: target}
+	attempt := v1alpha1.Attempt{ID: AttemptID, LoadTesters: []v1alpha1.LoadTester{{Pod: "lt", Instance: "i"}}}
+	for name, c := range map[string]struct {
+		run       *v1alpha1.PerfRun
+		endpoints map[measure.Arm]measure.Endpoint
+		actors    measure.Actors
+	}{
+		"defaults": {actorsRun(), map[measure.Arm]measure.Endpoint{
+			measure.Baseline: {Method: "PUT", URL: "http://invoke-target.bench:8080/actors/invoke-actor/{actor}/method/echo"},
+			measure.Dapr:     {Method: "PUT", URL: "http://127.0.0.1:3500/v1.0/actors/invoke-actor/{actor}/method/echo"},
+		}, measure.Actors{Type: "invoke-actor"}},
+		"everything": {actorsRun(func(s *v1alpha1.PerfRunSpec) {
+			s.Actors = &v1alpha1.ActorsSettings{IDs: ptr.To(intstr.FromInt32(100)), Type: ptr.To("Counter"), Method: ptr.To("noOp"), StateStore: ptr.To("redis")}
+		}), map[measure.Arm]measure.Endpoint{
+			measure.Baseline: {Method: "PUT", URL: "http://invoke-target.bench:8080/actors/Counter/{actor}/method/noOp"},
+			measure.Dapr:     {Method: "PUT", URL: "http://127.0.0.1:3500/v1.0/actors/Counter/{actor}/method/noOp"},
+		}, measure.Actors{Type: "Counter", Warm: 100}},
+	} {
+		p := Measurements(c.run, c.run.Spec.EffectiveSettings(), attempt, pods)[0]
+		if err := p.Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		c.actors.Hosts = map[string]string{"tg": "http://10.0.0.2:3501/v1.0/metadata"}
+		if diff := cmp.Diff(c.endpoints, p.Endpoints) + cmp.Diff(&c.actors, p.Actors); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if string(p.Body) != "{}" || p.ContentType != "application/json" {
+			t.Errorf("%s: body %q of type %s", name, p.Body, p.ContentType)
+		}
+	}
+	if objects := ObjectsOf(actorsRun(func(s *v1alpha1.PerfRunSpec) { s.Actors = &v1alpha1.ActorsSettings{StateStore: ptr.To("redis")} }),
+		(&v1alpha1.PerfRunSpec{Scenario: v1alpha1.ScenarioActors, Actors: &v1alpha1.ActorsSettings{StateStore: ptr.To("redis")}}).EffectiveSettings(), operator()); objects.StateStore != nil {
+		t.Error("a state store is made though one is named")
 	}
 }
 

@@ -49,7 +49,7 @@ func targetPod(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) p
 		settings: podSettings(own, targetCPU),
 		sidecar:  sidecar(run, settings, names, names.Target),
 	}
-	spoken := settings.Invocation.Target
+	spoken := settings.Path().Target
 	out.sidecar.AppPort, out.sidecar.AppProtocol = int(TargetPort(run, spoken)), portName(spoken)
 	out.containers = []container{application(run, settings, op, *out.settings.Resources), meter(op)}
 	return out
@@ -57,7 +57,7 @@ func targetPod(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) p
 
 // application is the target's main container. Of another's image nothing is known but its port: it is ready when that is open.
 func application(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator, resources corev1.ResourceRequirements) container {
-	path := settings.Invocation
+	path := settings.Path()
 	if run.Spec.Target.Foreign() {
 		port := TargetPort(run, path.Target)
 		return container{
@@ -71,6 +71,9 @@ func application(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator,
 		args:  []string{"target", fmt.Sprintf("--listen=:%d", measure.TargetPort), fmt.Sprintf("--traces-listen=:%d", measure.TargetTracesPort)},
 		ports: []corev1.ContainerPort{tcpPort("http", measure.TargetPort), tcpPort("traces", measure.TargetTracesPort)},
 		ready: answers(measure.TargetTracesPort),
+	}
+	if settings.Actors != nil {
+		out.args = append(out.args, "--actor-type="+ActorType(run, settings))
 	}
 	// The sidecar speaks one protocol, the baseline the other where the path is mixed.
 	if path.Caller == v1alpha1.ProtocolGRPC || path.Target == v1alpha1.ProtocolGRPC {

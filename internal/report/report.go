@@ -81,6 +81,9 @@ func (p *printer) conditions(run *v1alpha1.PerfRun) {
 	if s.Invocation != nil {
 		rows = append(rows, row("path", s.Invocation.Display))
 	}
+	if s.Actors != nil {
+		rows = append(rows, row("actors", actors(*s.Actors)))
+	}
 	rows = append(rows, row("load", fmt.Sprintf("%d requests/s of %d bytes, %d %s, %s per arm and point, %s warm-up",
 		s.RPS, s.PayloadBytes, s.Pairs, blocks, s.Duration.Duration, s.Warmup.Duration)))
 	if e == nil {
@@ -118,6 +121,18 @@ func testersOn(nodes *v1alpha1.Nodes) string {
 		parts = append(parts, fmt.Sprintf("%d on %s", n, node))
 	}
 	return fmt.Sprintf("%d load testers (%s)", len(nodes.LoadTesters), strings.Join(parts, ", "))
+}
+
+func actors(a v1alpha1.ActorsInForce) string {
+	ids := a.IDs.String() + " warm ones in turn"
+	if a.Fresh() {
+		ids = "a fresh one with each request"
+	}
+	store := "the sidecar's memory"
+	if a.StateStore != "" {
+		store = a.StateStore
+	}
+	return fmt.Sprintf("%s, method %s, state store: %s", ids, a.Method, store)
 }
 
 func (p *printer) latency(r *v1alpha1.PointResult) {

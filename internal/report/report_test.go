@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
@@ -95,6 +96,15 @@ func TestWithoutBaseline(t *testing.T) {
 		if strings.Contains(text, absent) {
 			t.Errorf("%q is in:\n%s", absent, text)
 		}
+	}
+}
+
+func TestActors(t *testing.T) {
+	for says, a := range map[string]v1alpha1.ActorsInForce{
+		"actors a fresh one with each request, method echo, state store: the sidecar's memory": {IDs: intstr.FromString("New"), Method: "echo"},
+		"actors 100 warm ones in turn, method noOp, state store: redis":                        {IDs: intstr.FromInt32(100), Method: "noOp", StateStore: "redis"},
+	} {
+		shows(t, printed(t, v1alpha1.PerfRunStatus{Settings: &v1alpha1.Settings{Actors: &a}}), says)
 	}
 }
 

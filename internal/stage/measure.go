@@ -140,6 +140,8 @@ func failureReason(p *measure.Progress) string {
 		return v1alpha1.ReasonMTLSMismatch
 	case p.Cause == measure.CausePath:
 		return v1alpha1.ReasonPathNotWorking
+	case p.Cause == measure.CauseActorHost:
+		return v1alpha1.ReasonActorHostMissing
 	default:
 		return v1alpha1.ReasonMeasurementFailed
 	}

@@ -47,7 +47,11 @@ func missing(o Observation) *obstacle {
 	case len(o.Taken) > 0:
 		return &obstacle{v1alpha1.ReasonNameTaken,
 			"these names belong to something else: " + strings.Join(o.Taken, ", ") + "; remove them, or give the PerfRun another name"}
-	case len(o.Missing) > 0:
+	}
+	if block := withoutStateStore(o); block != nil {
+		return block
+	}
+	if len(o.Missing) > 0 {
 		return &obstacle{v1alpha1.ReasonPreparing, "creating " + strings.Join(o.Missing, ", ")}
 	}
 	if block := unready(o, o.Target, 1); block != nil {
@@ -114,7 +118,7 @@ func imageAdvice(o Observation, pod *corev1.Pod, block *obstacle) string {
 	case v1alpha1.ReasonContainerFailing:
 		return "; an image of spec.target must run as a numeric user other than root (spec.target.runAsUser), with a read-only root file system"
 	case v1alpha1.ReasonPodsNotReady:
-		return fmt.Sprintf("; the image of spec.target must open port %d (spec.target.port) on all addresses", plan.TargetPort(o.Run, o.Settings.Invocation.Target))
+		return fmt.Sprintf("; the image of spec.target must open port %d (spec.target.port) on all addresses", plan.TargetPort(o.Run, o.Settings.Path().Target))
 	}
 	return ""
 }

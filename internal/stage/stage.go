@@ -35,6 +35,8 @@ type Observation struct {
 	Dapr dapr.Installation
 	// Missing names the run's objects that do not exist, Taken those whose name belongs to someone else.
 	Missing, Taken []string
+	// Components of Dapr in the run's namespace, in scenario Actors.
+	Components []dapr.Component
 	// LoadTester and Target as found.
 	LoadTester, Target Workload
 	// Testers are the words of the load testers in LoadTester.Pods, in their order.

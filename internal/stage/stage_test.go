@@ -40,6 +40,18 @@ func ready(phase v1alpha1.Phase, mutate ...func(*Observation)) Observation {
 	return o
 }
 
+// actors is an observation of a run in scenario Actors whose objects are still missing, in a namespace with these Components.
+func actors(stateStore string, components ...dapr.Component) Observation {
+	return ready(v1alpha1.PhasePreparing, func(o *Observation) {
+		o.Run.Namespace, o.Run.Name = "bench", "invoke"
+		o.Run.Spec.Scenario = v1alpha1.ScenarioActors
+		if stateStore != "" {
+			o.Run.Spec.Actors = &v1alpha1.ActorsSettings{StateStore: &stateStore}
+		}
+		o.Settings, o.Components, o.Missing = o.Run.Spec.EffectiveSettings(), components, []string{"Service x"}
+	})
+}
+
 func readyCondition() []corev1.PodCondition {
 	return []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 }
@@ -89,6 +101,15 @@ func TestDecide(t *testing.T) {
 		{"no injector registered", ready(preparing, func(o *Observation) { o.Dapr.Namespace = "" }), None, preparing, v1alpha1.ReasonInjectorMissing, "MutatingWebhookConfiguration"},
 		{"no injector pod", ready(preparing, func(o *Observation) { o.Dapr.ControlPlane = nil; o.Missing = []string{"Service x"} }), None, preparing, v1alpha1.ReasonInjectorMissing, "no ready pod"},
 		{"a name of someone else", ready(preparing, func(o *Observation) { o.Taken = []string{"Service x"} }), None, preparing, v1alpha1.ReasonNameTaken, "Service x"},
+		{"no state store", actors("redis"), None, preparing, v1alpha1.ReasonStateStoreMissing, "no Component redis in namespace bench; create it, or leave spec.actors.stateStore out"},
+		{"a Component that keeps no state", actors("redis", dapr.Component{Name: "redis", Type: "bindings.cron"}), None, preparing, v1alpha1.ReasonStateStoreUnusable, "is of type bindings.cron, and no state store"},
+		{"a state store without actors", actors("redis", dapr.Component{Name: "redis", Type: "state.redis"}), None, preparing, v1alpha1.ReasonStateStoreUnusable, `lacks actorStateStore with the value "true"`},
+		{"a state store of others", actors("redis", dapr.Component{Name: "redis", Type: "state.redis", HoldsActors: true, Scopes: []string{"a", "b"}}), None, preparing, v1alpha1.ReasonStateStoreUnusable, "for the app ids a, b alone; add invoke-target to its scopes"},
+		{"two state stores", actors("redis", dapr.Component{Name: "redis", Type: "state.redis", HoldsActors: true}, dapr.Component{Name: "other", Type: "state.redis", HoldsActors: true}), None, preparing, v1alpha1.ReasonStateStoreUnusable, "Component other keeps the actors of app id invoke-target too"},
+		{"another state store beside the run's own", actors("", dapr.Component{Name: "redis", Type: "state.redis", HoldsActors: true}), None, preparing, v1alpha1.ReasonStateStoreUnusable, "name it in spec.actors.stateStore"},
+		{"a state store that will do", actors("redis", dapr.Component{Name: "redis", Type: "state.redis", HoldsActors: true, Scopes: []string{"invoke-target"}}), Create, preparing, v1alpha1.ReasonPreparing, "creating Service x"},
+		{"state stores that the target does not load", actors("", dapr.Component{Name: "invoke-actors", Type: "state.in-memory", HoldsActors: true},
+			dapr.Component{Name: "redis", Type: "state.redis", HoldsActors: true, Scopes: []string{"a"}}, dapr.Component{Name: "plain", Type: "state.redis"}), Create, preparing, v1alpha1.ReasonPreparing, "creating Service x"},
 		{"objects are created", ready(preparing, func(o *Observation) { o.Missing = []string{"Service x"} }), Create, preparing, v1alpha1.ReasonPreparing, "creating Service x"},
 		{"pods refused", ready(preparing, func(o *Observation) {
 			o.Target.Pods = nil
@@ -148,6 +169,7 @@ func TestDecide(t *testing.T) {
 		{"a lost attempt", ready(measuring, func(o *Observation) { o.Run.Status.Attempt = nil }), None, failed, v1alpha1.ReasonMeasurementFailed, "lost its attempt"},
 		{"the wrong mTLS", ready(measuring, progressIn(measure.Failed), func(o *Observation) { o.Testers[0].Progress.Cause = measure.CauseMTLS }), Stop, failed, v1alpha1.ReasonMTLSMismatch, "mutatingwebhookconfiguration perfrun-mtls"},
 		{"a dead path", ready(measuring, progressIn(measure.Failed), func(o *Observation) { o.Testers[0].Progress.Cause = measure.CausePath }), Stop, failed, v1alpha1.ReasonPathNotWorking, ""},
+		{"an actor type that nobody hosts", ready(measuring, progressIn(measure.Failed), func(o *Observation) { o.Testers[0].Progress.Cause = measure.CauseActorHost }), Stop, failed, v1alpha1.ReasonActorHostMissing, ""},
 		{"a measurement that never ends", ready(measuring, progressIn(measure.Running), func(o *Observation) { o.Now = now.Add(24 * time.Hour) }), Stop, failed, v1alpha1.ReasonMeasurementFailed, "no report"},
 		{"the load has ended", ready(measuring, progressIn(measure.Done)), None, collecting, v1alpha1.ReasonCollecting, ""},
 		{"its report is read", ready(collecting, progressIn(measure.Done)), Collect, collecting, v1alpha1.ReasonCollecting, ""},

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,12 +41,17 @@ type Options struct {
 	GRPCAddr string
 	// TracesAddr of the port that tells of the traces.
 	TracesAddr string
+	// ActorType that the application hosts; empty: it hosts no actors.
+	ActorType string
 	// Log tells when the ports are open and when they close; nil means slog.Default.
 	Log *slog.Logger
 }
 
 // Target counts what its application has received.
 type Target struct {
+	// actorType that it hosts, and what it tells its sidecar of that; empty: none.
+	actorType       string
+	actorConfig     []byte
 	traced, sampled atomic.Int64
 	buffers         sync.Pool
 }
@@ -53,6 +59,11 @@ type Target struct {
 // New makes a target that has counted nothing yet.
 func New() *Target {
 	return &Target{buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }}}
+}
+
+// HostActors makes it the host of an actor type.
+func (t *Target) HostActors(actorType string) {
+	t.actorType, t.actorConfig = actorType, actorConfig(actorType)
 }
 
 // Serve opens both ports and serves until ctx ends; requests in flight are then given 10 s. It returns nil after such an end, and
@@ -63,6 +74,9 @@ func Serve(ctx context.Context, opts Options) error {
 		log = slog.Default()
 	}
 	t := New()
+	if opts.ActorType != "" {
+		t.HostActors(opts.ActorType)
+	}
 	ports := []*port{httpPort("application", opts.Addr, t.Handler()), httpPort("traces", opts.TracesAddr, t.TracesHandler())}
 	if opts.GRPCAddr != "" {
 		ports = append(ports, grpcPort("gRPC application", opts.GRPCAddr, t.GRPCServer()))
@@ -88,11 +102,16 @@ func Serve(ctx context.Context, opts Options) error {
 // is nothing to configure or to subscribe to.
 func (t *Target) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/dapr/config", "/dapr/subscribe":
+		switch path := r.URL.Path; {
+		case path == "/dapr/config" && t.actorConfig != nil:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = w.Write(t.actorConfig)
+		case path == "/dapr/config", path == "/dapr/subscribe":
 			w.WriteHeader(http.StatusNotFound)
-		case measure.PathHealth:
+		case path == measure.PathHealth:
 			w.WriteHeader(http.StatusOK)
+		case t.actorType != "" && strings.HasPrefix(path, actorsPath):
+			t.actor(w, r)
 		default:
 			t.echo(w, r)
 		}

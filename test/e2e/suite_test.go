@@ -47,6 +47,7 @@ var _ = Describe("perfrun on a cluster with Dapr", Serial, Ordered, ContinueOnFa
 	ownImages()
 	severalLoadTesters()
 	validity()
+	actors()
 	interruptions()
 	queue()
 	podSecurity()

@@ -1,0 +1,72 @@
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+)
+
+// ActorsSettings says which actors are called, and where their state would be kept.
+type ActorsSettings struct {
+	// ids are the actors that are called. New: a fresh one with each request, so that each request activates an actor, as in the
+	// published test. A number from 1 to 10000: so many actors, in turn, all of them activated before the load. Default New.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 10000 : self == 'New'",message="actors.ids must be New or a number of actors between 1 and 10000"
+	IDs *intstr.IntOrString `json:"ids,omitempty"`
+
+	// type of the actors. No other host in the namespace may serve it, or that one would take a part of the requests.
+	// Default a type of the run's own, NAME-actor.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$')`,message="actors.type must be letters, digits, '.', '_' and '-', such as Counter"
+	Type *string `json:"type,omitempty"`
+
+	// method that is called. perfrun's own host answers any with the request's body. Default echo.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$')`,message="actors.method must be letters, digits, '.', '_' and '-', such as echo"
+	Method *string `json:"method,omitempty"`
+
+	// stateStore names a Component in the PerfRun's namespace to host the actors with: a state store with actorStateStore "true" that
+	// the target's app id (NAME-target) may use. Unset: perfrun makes one for the run, in the memory of the target's sidecar.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	StateStore *string `json:"stateStore,omitempty"`
+}
+
+// ActorsInForce are the values in force for the actors of a run, defaults resolved.
+type ActorsInForce struct {
+	// ids are the actors that are called: New, or a number of warm ones.
+	// +kubebuilder:validation:XIntOrString
+	IDs intstr.IntOrString `json:"ids"`
+	// type of the actors, where the spec names one.
+	// +optional
+	Type string `json:"type,omitempty"`
+	// method that is called.
+	Method string `json:"method"`
+	// stateStore is the Component that the spec names.
+	// +optional
+	StateStore string `json:"stateStore,omitempty"`
+}
+
+// NewActors is the value of actors.ids for a fresh actor with each request.
+const NewActors = "New"
+
+// DefaultActorMethod is what an echo does.
+const DefaultActorMethod = "echo"
+
+// Fresh tells whether each request goes to an actor that no request went to before.
+func (a ActorsInForce) Fresh() bool { return a.IDs.Type == intstr.String }
+
+func (s *ActorsSettings) effective() *ActorsInForce {
+	own := ptr.Deref(s, ActorsSettings{})
+	return &ActorsInForce{
+		IDs:        ptr.Deref(own.IDs, intstr.FromString(NewActors)),
+		Type:       ptr.Deref(own.Type, ""),
+		Method:     ptr.Deref(own.Method, DefaultActorMethod),
+		StateStore: ptr.Deref(own.StateStore, ""),
+	}
+}

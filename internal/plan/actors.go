@@ -1,0 +1,44 @@
+package plan
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/internal/dapr"
+	"perfrun.dev/perfrun/internal/measure"
+)
+
+// ActorType that a run in scenario Actors calls: the spec's, or one of its own. Placement knows types by namespace, so that a kept
+// run would otherwise go on hosting the actors of the next.
+func ActorType(run *v1alpha1.PerfRun, s v1alpha1.Settings) string {
+	return cmp.Or(s.Actors.Type, NamesOf(run).ActorType)
+}
+
+// stateStore is the run's own, which its target's sidecar alone loads: a mere caller needs none.
+func stateStore(run *v1alpha1.PerfRun, s v1alpha1.Settings) *unstructured.Unstructured {
+	if s.Actors == nil || s.Actors.StateStore != "" {
+		return nil
+	}
+	names := NamesOf(run)
+	return owned(run, dapr.NewActorStateStore(run.Namespace, names.StateStore, names.Target))
+}
+
+// actorEndpoints: the baseline asks the host for the same method as the host's sidecar does.
+func actorEndpoints(target, kind, method string) map[measure.Arm]measure.Endpoint {
+	return map[measure.Arm]measure.Endpoint{
+		measure.Baseline: {Method: "PUT", URL: target + dapr.ActorHostPath(kind, measure.ActorID, method)},
+		measure.Dapr:     {Method: "PUT", URL: dapr.ActorURL(kind, measure.ActorID, method)},
+	}
+}
+
+func actors(run *v1alpha1.PerfRun, s v1alpha1.Settings, pods Pods) *measure.Actors {
+	if s.Actors == nil {
+		return nil
+	}
+	return &measure.Actors{
+		Type: ActorType(run, s), Warm: s.Actors.IDs.IntValue(),
+		Hosts: map[string]string{pods.Target.Name: dapr.PublicMetadataURL(pods.Target.Status.PodIP)},
+	}
+}

@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"context"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/internal/dapr"
+)
+
+func callActors(settings *v1alpha1.ActorsSettings) change {
+	return func(s *v1alpha1.PerfRunSpec) {
+		s.Scenario, s.Actors, s.RPS = v1alpha1.ScenarioActors, settings, ptr.To[int32](100)
+	}
+}
+
+// actors: the sidecars and the placement service are real, and so is what they make of a state store that they cannot use.
+func actors() {
+	It("activates an actor with each request, and compares that with the host itself", func(ctx SpecContext) {
+		run := perfRun(cluster.newNamespace(ctx), "activation", callActors(nil))
+		Expect(cluster.Create(ctx, run)).To(Succeed())
+		cluster.awaitPhase(ctx, run, v1alpha1.PhaseMeasuring, preparing)
+		Expect(components(ctx, run.Namespace)).To(ConsistOf("activation-actors"))
+		cluster.awaitMeasured(ctx, run, time.Minute)
+		expectCalls(run)
+		Expect(run.Status.Settings.PayloadBytes).To(BeEquivalentTo(2), "the body {}")
+		Expect(run.Status.Results[0].Baseline.Errors).To(BeZero())
+		Expect(run.Status.Results[0].Added.P50.Value.Duration).To(BeNumerically(">", 0), "added p50")
+		Expect(decimal(run.Status.Environment.Sampling)).To(BeNumerically("~", 0.1, 0.08), "sampling as seen at the host")
+		Expect(printedReport(ctx, run)).To(ContainSubstring("a fresh one with each request"))
+		cluster.expectNothingLeft(ctx, run.Namespace, 30*time.Second)
+		Expect(components(ctx, run.Namespace)).To(BeEmpty())
+	}, SpecTimeout(4*time.Minute))
+
+	It("calls warm actors of another's host, once the state store that is named will do", func(ctx SpecContext) {
+		run := perfRun(cluster.newNamespace(ctx), "warm", application(operatorImage(ctx), "target", "--actor-type=Counter"),
+			callActors(&v1alpha1.ActorsSettings{IDs: ptr.To(intstr.FromInt32(50)), Type: ptr.To("Counter"), StateStore: ptr.To("shared")}))
+		Expect(cluster.Create(ctx, run)).To(Succeed())
+		cluster.awaitReason(ctx, run, v1alpha1.ReasonStateStoreMissing, noticing)
+		Expect(conditionOf(run, v1alpha1.ConditionSucceeded).Message).To(ContainSubstring("there is no Component shared in namespace " + run.Namespace))
+
+		By("making one that is not for actors")
+		shared := dapr.NewActorStateStore(run.Namespace, "shared", "warm-target")
+		metadata := shared.Object["spec"].(map[string]any)["metadata"]
+		Expect(unstructured.SetNestedSlice(shared.Object, []any{}, "spec", "metadata")).To(Succeed())
+		Expect(cluster.Create(ctx, shared)).To(Succeed())
+		cluster.awaitReason(ctx, run, v1alpha1.ReasonStateStoreUnusable, noticing)
+		Expect(conditionOf(run, v1alpha1.ConditionSucceeded).Message).To(ContainSubstring("actorStateStore"))
+
+		By("making it one for actors")
+		Expect(unstructured.SetNestedField(shared.Object, metadata, "spec", "metadata")).To(Succeed())
+		Expect(cluster.Update(ctx, shared)).To(Succeed())
+		cluster.awaitMeasured(ctx, run, preparing+time.Minute)
+		expectCalls(run)
+		Expect(run.Status.Results[0].Baseline).To(BeNil(), "another's host is not called directly")
+		Expect(run.Status.Results[0].Added).To(HaveField("P50", BeNil()))
+		Expect(printedReport(ctx, run)).To(And(ContainSubstring("50 warm ones"), ContainSubstring("state store: shared")))
+		Expect(components(ctx, run.Namespace)).To(ConsistOf("shared"), "the user's own stays")
+	}, SpecTimeout(5*time.Minute))
+
+	It("is told which actor type nobody hosts", func(ctx SpecContext) {
+		run := perfRun(cluster.newNamespace(ctx), "nobody", application(operatorImage(ctx), "target"), callActors(&v1alpha1.ActorsSettings{Type: ptr.To("Nobody")}))
+		Expect(cluster.Create(ctx, run)).To(Succeed())
+		cluster.awaitPhase(ctx, run, v1alpha1.PhaseError, preparing+time.Minute)
+		Expect(conditionOf(run, v1alpha1.ConditionSucceeded)).To(And(
+			HaveField("Reason", v1alpha1.ReasonActorHostMissing),
+			HaveField("Message", And(ContainSubstring("nobody hosts actor type Nobody"), ContainSubstring("/dapr/config")))))
+	}, SpecTimeout(4*time.Minute))
+}
+
+// expectCalls checks the Dapr arm of a run of 600 calls.
+func expectCalls(run *v1alpha1.PerfRun) {
+	GinkgoHelper()
+	arm := run.Status.Results[0].Dapr
+	Expect(arm).To(And(HaveField("Requests", BeNumerically("~", 600, 8)), HaveField("Errors", BeZero())))
+	Expect(arm.Latency.P50.Duration).To(BeNumerically(">", 0))
+	for _, u := range usageOf(run, v1alpha1.ArmDapr, append(controlPlane, driven...)...) {
+		Expect(u.CPU).NotTo(BeNil(), "%s has no CPU: %s", u.Component, u.Note)
+		Expect(u.Restarts).To(BeZero(), "restarts of %s", u.Component)
+	}
+}
+
+// components of Dapr in a namespace, by name.
+func components(ctx context.Context, namespace string) []string {
+	GinkgoHelper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(dapr.ComponentGVK.GroupVersion().WithKind(dapr.ComponentGVK.Kind + "List"))
+	Expect(cluster.List(ctx, list, client.InNamespace(namespace))).To(Succeed())
+	var names []string
+	for _, c := range list.Items {
+		names = append(names, c.GetName())
+	}
+	return names
+}
+
+// operatorImage is perfrun's own image, as the cluster knows it.
+func operatorImage(ctx context.Context) string {
+	GinkgoHelper()
+	var operator appsv1.Deployment
+	Expect(cluster.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: operatorDeployment}, &operator)).To(Succeed())
+	return operator.Spec.Template.Spec.Containers[0].Image
+}
