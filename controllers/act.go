@@ -33,7 +33,15 @@ func (r *PerfRunReconciler) act(ctx context.Context, o stage.Observation, d *sta
 		return r.start(ctx, o)
 	case stage.Follow:
 		r.follow(ctx, o, status)
+	case stage.Scale:
+		return r.scale(ctx, o)
+	case stage.Read:
+		return r.readControlPlane(ctx, o, status)
 	case stage.Collect:
+		if o.Settings.ControlPlane != nil {
+			concludeControlPlane(o, d, status)
+			return nil
+		}
 		return r.collect(ctx, o, d, status)
 	case stage.Stop:
 		r.stop(ctx, o)

@@ -171,6 +171,9 @@ func (r *PerfRunReconciler) observeObjects(ctx context.Context, o *stage.Observa
 
 // wanted are the objects that are to be there by now.
 func (r *PerfRunReconciler) wanted(o *stage.Observation) []client.Object {
+	if o.Settings.ControlPlane != nil {
+		return r.objects(o)
+	}
 	objects := plan.ObjectsOf(o.Run, o.Settings, r.operator())
 	out := append(read(objects), objects.Service, objects.Target)
 	if target := o.Target.Pod(); plan.TargetFirst(o.Settings) && (target == nil || target.Spec.NodeName == "") {
@@ -182,6 +185,9 @@ func (r *PerfRunReconciler) wanted(o *stage.Observation) []client.Object {
 // objects are all that a run has, in the order in which they are created: a sidecar that starts looks for what it reads first.
 func (r *PerfRunReconciler) objects(o *stage.Observation) []client.Object {
 	objects := plan.ObjectsOf(o.Run, o.Settings, r.operator())
+	if objects.Fleet != nil {
+		return append(read(objects), objects.Fleet)
+	}
 	return append(read(objects), objects.Service, objects.Target, objects.LoadTester)
 }
 
@@ -195,6 +201,9 @@ func read(objects plan.Objects) []client.Object {
 }
 
 func (r *PerfRunReconciler) observeWorkloads(ctx context.Context, o *stage.Observation) error {
+	if o.Settings.ControlPlane != nil {
+		return r.observeFleet(ctx, o)
+	}
 	names := plan.NamesOf(o.Run)
 	var err error
 	if o.LoadTester, err = r.workload(ctx, o.Run, names.LoadTester, plan.RoleLoadTester, int(o.Settings.LoadTesterReplicas)); err != nil {

@@ -50,6 +50,7 @@ type PerfRunReconciler struct {
 // +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns/status,verbs=update
 // +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=apps,resources=deployments/scale,verbs=update
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;create;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch

@@ -78,6 +78,8 @@ const (
 	ReasonPodMoved = "PodMoved"
 	// ReasonWrongNodes: load tester and target ran on other nodes than spec.placement asks for. Inconclusive.
 	ReasonWrongNodes = "WrongNodes"
+	// ReasonControlPlaneUnread: a pod of the control plane restarted, came or went, or did not show its counters, in scenario ControlPlane. Inconclusive.
+	ReasonControlPlaneUnread = "ControlPlaneUnread"
 	// ReasonSamplingMismatch: the sidecars sampled another fraction of requests than spec.sampling. Inconclusive.
 	ReasonSamplingMismatch = "SamplingMismatch"
 )

@@ -32,6 +32,9 @@ const (
 
 // EffectiveSettings resolves the defaults of a spec. It never changes the spec.
 func (s *PerfRunSpec) EffectiveSettings() Settings {
+	if s.Scenario == ScenarioControlPlane {
+		return s.controlPlaneInForce()
+	}
 	rps, connections, baseline := DefaultRPS, DefaultConnections, BaselineDirect
 	var actors *ActorsInForce
 	var invocation *InvocationPath
@@ -66,11 +69,32 @@ func (s *PerfRunSpec) EffectiveSettings() Settings {
 	if s.LoadTester != nil {
 		out.LoadTesterReplicas = ptr.Deref(s.LoadTester.Replicas, out.LoadTesterReplicas)
 	}
-	if s.Sidecar != nil {
-		out.SidecarCPU = ptr.Deref(s.Sidecar.CPU, out.SidecarCPU)
-		out.SidecarMemory = ptr.Deref(s.Sidecar.Memory, out.SidecarMemory)
-	}
+	s.Sidecar.limit(&out)
 	return out
+}
+
+// controlPlaneInForce: nothing of a load is in force where none is sent.
+func (s *PerfRunSpec) controlPlaneInForce() Settings {
+	out := Settings{
+		ControlPlane: s.ControlPlane.effective(),
+		Duration:     ptr.Deref(s.Duration, metav1.Duration{Duration: DefaultDuration}),
+		Connections:  []int32{},
+		Baseline:     BaselineNone,
+		MTLS:         true,
+		Sampling:     "0",
+		Placement:    PlacementAny,
+		SidecarCPU:   resource.MustParse(DefaultSidecarCPU),
+	}
+	s.Sidecar.limit(&out)
+	return out
+}
+
+// limit puts the sidecars' own limits in force. Nil settings leave the defaults.
+func (s *SidecarSettings) limit(out *Settings) {
+	if s != nil {
+		out.SidecarCPU = ptr.Deref(s.CPU, out.SidecarCPU)
+		out.SidecarMemory = ptr.Deref(s.Memory, out.SidecarMemory)
+	}
 }
 
 // EffectivePayload is the payload, where the spec has none the default body of its scenario; nil is DefaultPayloadBytes of text.

@@ -8,7 +8,7 @@ import (
 
 // Scenario names what is measured.
 //
-// +kubebuilder:validation:Enum=Invocation;Actors
+// +kubebuilder:validation:Enum=Invocation;Actors;ControlPlane
 type Scenario string
 
 // The scenarios.
@@ -18,6 +18,8 @@ const (
 	// ScenarioActors is calls of actors' methods: HTTP from the load tester to its sidecar, and HTTP from the target's sidecar to the target,
 	// which hosts the actors.
 	ScenarioActors Scenario = "Actors"
+	// ScenarioControlPlane brings pods with sidecars up and takes them down, and measures what that takes of Dapr's control plane. No load is sent.
+	ScenarioControlPlane Scenario = "ControlPlane"
 )
 
 // Placement says on which nodes the load tester and the target run.
@@ -74,6 +76,10 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.scenario != 'Actors' || !has(self.target) || !has(self.target.image) || has(self.actors) && has(self.actors.type)",fieldPath=".actors",message="actors.type must name the type that target.image hosts"
 // +kubebuilder:validation:XValidation:rule="!has(self.actors) || self.scenario == 'Actors'",fieldPath=".actors",message="actors takes scenario: Actors; leave it out, or change the scenario"
 // +kubebuilder:validation:XValidation:rule="!has(self.invocation) || self.scenario == 'Invocation'",fieldPath=".invocation",message="invocation takes scenario: Invocation; leave it out, or change the scenario"
+// +kubebuilder:validation:XValidation:rule="has(self.controlPlane) ? has(oldSelf.controlPlane) && self.controlPlane == oldSelf.controlPlane : !has(oldSelf.controlPlane)",fieldPath=".controlPlane",message="controlPlane cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || self.scenario == 'ControlPlane'",fieldPath=".controlPlane",message="controlPlane takes scenario: ControlPlane; leave it out, or change the scenario"
+// +kubebuilder:validation:XValidation:rule="self.scenario != 'ControlPlane' || !(has(self.rps) || has(self.payload) || has(self.warmup) || has(self.connections) || has(self.pairs) || has(self.baseline) || has(self.mTLS) || has(self.sampling) || has(self.placement) || has(self.loadTester) || has(self.thresholds))",fieldPath=".scenario",message="scenario ControlPlane sends no load: of the settings it takes only controlPlane, duration, sidecar, target and cleanup"
+// +kubebuilder:validation:XValidation:rule="self.scenario != 'ControlPlane' || !has(self.target) || !has(self.target.image)",fieldPath=".target.image",message="scenario ControlPlane brings up perfrun's own application; leave target.image out"
 // +kubebuilder:validation:XValidation:rule="has(self.rps) ? has(oldSelf.rps) && self.rps == oldSelf.rps : !has(oldSelf.rps)",fieldPath=".rps",message="rps cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.payload) ? has(oldSelf.payload) && self.payload == oldSelf.payload : !has(oldSelf.payload)",fieldPath=".payload",message="payload cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.duration) ? has(oldSelf.duration) && self.duration == oldSelf.duration : !has(oldSelf.duration)",fieldPath=".duration",message="duration cannot be changed once the PerfRun exists; create another PerfRun"
@@ -96,6 +102,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.target) || !has(self.target.image) || !has(self.invocation) || (has(self.invocation.caller) ? self.invocation.caller : 'HTTP') == (has(self.invocation.target) ? self.invocation.target : 'HTTP')",fieldPath=".invocation",message="invocation.caller and invocation.target must be the same with target.image: the baseline calls the image over the caller's protocol and its sidecar over the target's, and it has one port"
 type PerfRunSpec struct {
 	// scenario is what is measured. Invocation: service invocation. Actors: calls of actors' methods.
+	// ControlPlane: what pods with sidecars, coming and going, take of Dapr's control plane.
 	// +required
 	Scenario Scenario `json:"scenario"`
 
@@ -106,6 +113,10 @@ type PerfRunSpec struct {
 	// actors says which actors are called in scenario Actors. Default: a fresh one with each request.
 	// +optional
 	Actors *ActorsSettings `json:"actors,omitempty"`
+
+	// controlPlane says how many pods are brought up in scenario ControlPlane.
+	// +optional
+	ControlPlane *ControlPlaneSettings `json:"controlPlane,omitempty"`
 
 	// rps is the rate of requests per second, held by every block of both arms; from 1 to 100000. Default 1000, for Actors 500.
 	// +optional
@@ -118,7 +129,7 @@ type PerfRunSpec struct {
 	Payload *Payload `json:"payload,omitempty"`
 
 	// duration is the measured time of each arm at each point, split evenly between the pairs of blocks;
-	// from 2s to 24h, and at least 1s for each pair. Default 1m.
+	// from 2s to 24h, and at least 1s for each pair. In scenario ControlPlane it is the time of each of the steps Idle and Steady. Default 1m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

@@ -89,6 +89,18 @@ type PerfRunStatus struct {
 	// +optional
 	ControlPlane *Total `json:"controlPlane,omitempty"`
 
+	// controlPlaneReadings are the counters as each step of scenario ControlPlane began, and at its end.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=5
+	ControlPlaneReadings []ControlPlaneReading `json:"controlPlaneReadings,omitempty"`
+
+	// controlPlaneResults has one entry for each step of scenario ControlPlane that is over.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	ControlPlaneResults []ControlPlaneResult `json:"controlPlaneResults,omitempty"`
+
 	// summary repeats a few figures for `kubectl get`.
 	// +optional
 	Summary *Summary `json:"summary,omitempty"`
@@ -131,6 +143,9 @@ type Settings struct {
 	// actors are those that are called in scenario Actors.
 	// +optional
 	Actors *ActorsInForce `json:"actors,omitempty"`
+	// controlPlane is what is brought up in scenario ControlPlane. With it, what is said here of a load is zero: none is sent.
+	// +optional
+	ControlPlane *ControlPlaneInForce `json:"controlPlane,omitempty"`
 	// rps is the rate of requests per second.
 	RPS int32 `json:"rps"`
 	// payloadBytes is the size of each request's body in bytes.

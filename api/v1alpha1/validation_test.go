@@ -99,6 +99,8 @@ var _ = Describe("A PerfRun", func() {
 		Entry("actors and several load testers", "{scenario: Actors, loadTester: {replicas: 8}}"),
 		Entry("one warm actor", "{scenario: Actors, actors: {ids: 1}}"),
 		Entry("the most warm actors", "{scenario: Actors, actors: {ids: 10000}}"),
+		Entry("the control plane", "scenario: ControlPlane"),
+		Entry("the control plane with everything set", "{scenario: ControlPlane, controlPlane: {pods: 500, actorHosts: false}, duration: 10s, sidecar: {cpu: 100m}, target: {nodeSelector: {pool: x}}, cleanup: Never}"),
 		Entry("mTLS off", "mTLS: false"),
 		Entry("an empty path", "invocation: {}"),
 		Entry("HTTP to gRPC", "invocation: {target: GRPC}"),
@@ -160,6 +162,12 @@ target:
 		Entry("actors of an image without their type", "{scenario: Actors, target: {image: host:1}}", "spec.actors", "actors.type must name the type that target.image hosts"),
 		Entry("actors of an image with other settings but their type", "{scenario: Actors, actors: {ids: 10}, target: {image: host:1}}", "spec.actors", "actors.type must name"),
 		Entry("a threshold on what is added to an image's actors", "{scenario: Actors, actors: {type: A}, target: {image: host:1}, thresholds: {added: {p90: 2ms}}}", "spec.baseline", "thresholds.added needs baseline: Direct"),
+		Entry("a control plane in another scenario", "controlPlane: {pods: 5}", "spec.controlPlane", "takes scenario: ControlPlane"),
+		Entry("no pods for the control plane", "{scenario: ControlPlane, controlPlane: {pods: 0}}", "spec.controlPlane.pods", "greater than or equal to 1"),
+		Entry("too many pods for the control plane", "{scenario: ControlPlane, controlPlane: {pods: 501}}", "spec.controlPlane.pods", "less than or equal to 500"),
+		Entry("a load for the control plane", "{scenario: ControlPlane, rps: 100}", "spec.scenario", "sends no load"),
+		Entry("thresholds for the control plane", "{scenario: ControlPlane, thresholds: {errorRatio: '0.1'}}", "spec.scenario", "sends no load"),
+		Entry("an image for the control plane", "{scenario: ControlPlane, target: {image: app}}", "spec.target.image", "leave target.image out"),
 		Entry("sampling above 1", `sampling: "1.5"`, "spec.sampling", `between 0 and 1 in quotes, such as "0.1"`),
 		Entry("sampling just above 1", `sampling: "1.01"`, "spec.sampling", "between 0 and 1"),
 		Entry("sampling below 0", `sampling: "-0.1"`, "spec.sampling", "between 0 and 1"),
@@ -200,7 +208,7 @@ target:
 		Entry("one number as connections", "connections: 16", "spec.connections", "must be of type array"),
 		Entry("no pairs", "pairs: 0", "spec.pairs", "greater than or equal to 1"),
 		Entry("too many pairs", "{pairs: 61, duration: 2m}", "spec.pairs", "less than or equal to 60"),
-		Entry("a scenario that is not offered yet", "scenario: ControlPlane", "spec.scenario", `supported values: "Invocation", "Actors"`),
+		Entry("another scenario", "scenario: PubSub", "spec.scenario", `supported values: "Invocation", "Actors"`),
 		Entry("no scenario", "scenario:", "spec.scenario", "Required value"),
 		Entry("a protocol that is not offered", "invocation: {caller: HTTPS}", "spec.invocation.caller", `supported values: "HTTP", "GRPC"`),
 		Entry("a mixed path to another's image", "{target: {image: example.com/app}, invocation: {caller: GRPC}}", "spec.invocation", "must be the same with target.image"),
@@ -265,8 +273,11 @@ target:
 	DescribeTable("once it exists cannot be changed in",
 		func(ctx context.Context, field, before, after string) {
 			scenario := "scenario: Invocation\n"
-			if field == "actors" {
+			switch field {
+			case "actors":
 				scenario = "scenario: Actors\n"
+			case "controlPlane":
+				scenario = "scenario: ControlPlane\n"
 			}
 			unset := perfRun(scenario)
 			with := perfRun(scenario + field + ": " + before)
@@ -299,6 +310,7 @@ target:
 		Entry(nil, "baseline", "Direct", "None"),
 		Entry(nil, "actors", "{ids: New}", "{ids: 100}"),
 		Entry(nil, "actors", "{ids: 100}", "{ids: 200}"),
+		Entry(nil, "controlPlane", "{pods: 5}", "{pods: 6}"),
 		Entry(nil, "mTLS", "true", "false"),
 		Entry(nil, "sampling", `"0.1"`, `"0.2"`),
 		Entry(nil, "placement", "Any", "SameNode"),

@@ -58,6 +58,16 @@ type Installation struct {
 	ControlPlane []corev1.Pod
 }
 
+// VersionOf the control plane, by the label that Dapr's Helm chart gives to its pods; empty if none has it.
+func VersionOf(controlPlane []corev1.Pod) string {
+	for i := range controlPlane {
+		if v := controlPlane[i].Labels["app.kubernetes.io/version"]; v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
 // InjectorNamespace is the namespace of the service that a webhook configuration sends pods to; empty if it names none.
 func InjectorNamespace(webhook *admissionv1.MutatingWebhookConfiguration) string {
 	for _, w := range webhook.Webhooks {

@@ -16,13 +16,17 @@ func ActorType(run *v1alpha1.PerfRun, s v1alpha1.Settings) string {
 	return cmp.Or(s.Actors.Type, NamesOf(run).ActorType)
 }
 
-// stateStore is the run's own, which its target's sidecar alone loads: a mere caller needs none.
+// stateStore is the run's own, which the sidecars of actor hosts alone load: a mere caller needs none.
 func stateStore(run *v1alpha1.PerfRun, s v1alpha1.Settings) *unstructured.Unstructured {
-	if s.Actors == nil || s.Actors.StateStore != "" {
+	names := NamesOf(run)
+	switch {
+	case s.Actors != nil && s.Actors.StateStore == "":
+		return owned(run, dapr.NewActorStateStore(run.Namespace, names.StateStore, names.Target))
+	case s.ControlPlane != nil && s.ControlPlane.ActorHosts:
+		return owned(run, dapr.NewActorStateStore(run.Namespace, names.StateStore, names.Fleet))
+	default:
 		return nil
 	}
-	names := NamesOf(run)
-	return owned(run, dapr.NewActorStateStore(run.Namespace, names.StateStore, names.Target))
 }
 
 // actorEndpoints: the baseline asks the host for the same method as the host's sidecar does.

@@ -24,6 +24,9 @@ const minBlock = time.Second
 
 // Check tells what is impossible about the settings in a way that no rule of the API server can see; nil if nothing is.
 func Check(s v1alpha1.Settings) error {
+	if s.ControlPlane != nil {
+		return nil
+	}
 	block := blockDuration(s)
 	if block < minBlock {
 		return fmt.Errorf("spec.duration %s split into spec.pairs %d makes blocks of %s: at least %s is needed; lengthen duration or lower pairs",

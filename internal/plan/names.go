@@ -37,12 +37,16 @@ const (
 const (
 	RoleLoadTester = "loadtester"
 	RoleTarget     = "target"
+	// RoleFleet is the pods of scenario ControlPlane.
+	RoleFleet = "fleet"
 )
 
 // Names of what a run creates.
 type Names struct {
 	// LoadTester and Target name the Deployments, and are the Dapr app ids; Target also names the Service.
 	LoadTester, Target string
+	// Fleet names the Deployment of scenario ControlPlane, and is its app id.
+	Fleet string
 	// Configuration names Dapr's Configuration.
 	Configuration string
 	// StateStore names the Component that keeps the actors' state where the spec names none, ActorType the type that is the run's own.
@@ -63,7 +67,7 @@ func NamesOf(run *v1alpha1.PerfRun) Names {
 		sum := sha256.Sum256([]byte(run.Namespace + "/" + run.Name))
 		base = "perfrun-" + hex.EncodeToString(sum[:])[:12]
 	}
-	return Names{LoadTester: base + "-loadtester", Target: base + "-target", Configuration: base + "-perfrun",
+	return Names{LoadTester: base + "-loadtester", Target: base + "-target", Fleet: base + "-fleet", Configuration: base + "-perfrun",
 		StateStore: base + "-actors", ActorType: base + "-actor", RawData: base + "-raw"}
 }
 

@@ -26,6 +26,8 @@ type Objects struct {
 	Service    *corev1.Service
 	Target     *appsv1.Deployment
 	LoadTester *appsv1.Deployment
+	// Fleet is all that there is in scenario ControlPlane beside the Configuration and the state store.
+	Fleet *appsv1.Deployment
 }
 
 // Operator is what the objects take from the operator that creates them.
@@ -39,13 +41,18 @@ type Operator struct {
 // ObjectsOf renders what the run needs.
 func ObjectsOf(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) Objects {
 	names := NamesOf(run)
-	return Objects{
+	out := Objects{
 		Configuration: owned(run, dapr.NewConfiguration(run.Namespace, names.Configuration, settings.Sampling)),
 		StateStore:    stateStore(run, settings),
-		Service:       service(run, settings, names.Target),
-		Target:        deployment(run, targetPod(run, settings, op)),
-		LoadTester:    deployment(run, loadTesterPod(run, settings, op)),
 	}
+	if settings.ControlPlane != nil {
+		out.Fleet = fleet(run, settings, op)
+		return out
+	}
+	out.Service = service(run, settings, names.Target)
+	out.Target = deployment(run, targetPod(run, settings, op))
+	out.LoadTester = deployment(run, loadTesterPod(run, settings, op))
+	return out
 }
 
 func loadTesterPod(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) pod {
@@ -90,6 +97,8 @@ func RawData(run *v1alpha1.PerfRun, key string, file []byte) *corev1.ConfigMap {
 var (
 	loadTesterCPU = resource.MustParse("500m")
 	targetCPU     = resource.MustParse("100m")
+	// The pods of scenario ControlPlane only sit there, many of them.
+	fleetCPU = resource.MustParse("10m")
 )
 
 // podSettings are the user's, with the request of CPU for a main container whose resources are not set.

@@ -48,6 +48,9 @@ func TestObjectsAreRenderedAsReviewed(t *testing.T) {
 	cases := map[string]*v1alpha1.PerfRun{
 		"defaults": run(),
 		"actors":   actorsRun(),
+		"controlplane": run(func(s *v1alpha1.PerfRunSpec) {
+			s.Scenario = v1alpha1.ScenarioControlPlane
+		}),
 		"everything": run(func(s *v1alpha1.PerfRunSpec) {
 			s.Sampling = ptr.To("1")
 			s.MTLS = ptr.To(false)
@@ -75,6 +78,9 @@ func TestObjectsAreRenderedAsReviewed(t *testing.T) {
 			objects := ObjectsOf(r, r.Spec.EffectiveSettings(), operator())
 			var docs []string
 			all := []any{objects.Configuration.Object, objects.Service, objects.Target, objects.LoadTester}
+			if objects.Fleet != nil {
+				all = []any{objects.Configuration.Object, objects.Fleet}
+			}
 			if objects.StateStore != nil {
 				all = append(all, objects.StateStore.Object)
 			}

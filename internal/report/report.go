@@ -21,6 +21,7 @@ func Write(w io.Writer, run *v1alpha1.PerfRun) error {
 	for i := range run.Status.Results {
 		p.latency(&run.Status.Results[i])
 	}
+	p.controlPlane(run)
 	p.thresholds(run)
 	p.usage(run)
 	p.invalidBlocks(run)
@@ -73,6 +74,10 @@ func (p *printer) conditions(run *v1alpha1.PerfRun) {
 	}
 	p.line("")
 	p.line("Conditions")
+	if s.ControlPlane != nil {
+		p.table(fleetRows(*s, e))
+		return
+	}
 	blocks := "pair(s) of blocks"
 	if s.Baseline == v1alpha1.BaselineNone {
 		blocks = "block(s) without a baseline"

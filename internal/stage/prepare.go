@@ -28,6 +28,10 @@ func preparing(o Observation) Decision {
 		}
 		return d
 	}
+	if o.Settings.ControlPlane != nil {
+		return Decision{Action: Read, Phase: v1alpha1.PhaseMeasuring, Reason: v1alpha1.ReasonMeasuring,
+			Message: "reading the control plane's counters", After: soon}
+	}
 	return Decision{Action: Record, Phase: v1alpha1.PhaseMeasuring, Reason: v1alpha1.ReasonMeasuring,
 		Message: "starting the load", After: soon}
 }
@@ -53,6 +57,9 @@ func missing(o Observation) *obstacle {
 	}
 	if len(o.Missing) > 0 {
 		return &obstacle{v1alpha1.ReasonPreparing, "creating " + strings.Join(o.Missing, ", ")}
+	}
+	if o.Settings.ControlPlane != nil {
+		return nil
 	}
 	if block := unready(o, o.Target, 1); block != nil {
 		return block

@@ -41,6 +41,8 @@ type Observation struct {
 	LoadTester, Target Workload
 	// Testers are the words of the load testers in LoadTester.Pods, in their order.
 	Testers []Tester
+	// Fleet is the pods of scenario ControlPlane.
+	Fleet Fleet
 }
 
 // Workload is one of the run's Deployments and its pods.
@@ -86,6 +88,10 @@ const (
 	Start Action = "Start"
 	// Follow the attempt: add metrics-server's windows to its report.
 	Follow Action = "Follow"
+	// Scale the fleet to the size of the step under way.
+	Scale Action = "Scale"
+	// Read the control plane's counters: one step ends, and the next one begins.
+	Read Action = "Read"
 	// Collect the report and turn it into results and a verdict.
 	Collect Action = "Collect"
 	// Stop whatever load there may be.
@@ -121,6 +127,8 @@ func Decide(o Observation) Decision {
 		return queued(o)
 	case phase == v1alpha1.PhasePreparing:
 		return preparing(o)
+	case o.Settings.ControlPlane != nil:
+		return stepping(o)
 	case phase == v1alpha1.PhaseMeasuring:
 		return measuring(o)
 	default:
@@ -130,7 +138,7 @@ func Decide(o Observation) Decision {
 
 func finished(o Observation) Decision {
 	d := Decision{Phase: o.Run.Status.Phase}
-	if o.LoadTester.Deployment != nil || o.Target.Deployment != nil {
+	if o.LoadTester.Deployment != nil || o.Target.Deployment != nil || o.Fleet.Deployment != nil {
 		switch cleanup := o.Run.Spec.Cleanup; {
 		case cleanup == nil, *cleanup == v1alpha1.CleanupAlways,
 			*cleanup == v1alpha1.CleanupOnSuccess && d.Phase == v1alpha1.PhaseSucceeded:
@@ -148,7 +156,7 @@ func queued(o Observation) Decision {
 		return Decision{Phase: v1alpha1.PhaseQueued, Reason: v1alpha1.ReasonQueued,
 			Message: fmt.Sprintf("waiting for %d PerfRun(s) created earlier: runs measure one at a time, or they would disturb each other", o.Ahead)}
 	}
-	return Decision{Phase: v1alpha1.PhasePreparing, Reason: v1alpha1.ReasonPreparing, Message: "creating the load tester and the target", After: soon}
+	return Decision{Phase: v1alpha1.PhasePreparing, Reason: v1alpha1.ReasonPreparing, Message: "creating what the run needs", After: soon}
 }
 
 func failed(reason, message string) Decision {

@@ -64,6 +64,73 @@ func pod(name string) *corev1.Pod {
 	}
 }
 
+// fleet is an observation of a run in scenario ControlPlane, so long after the last of its readings.
+func fleet(readings int, since time.Duration, replicas int32, pods ...*corev1.Pod) Observation {
+	o := ready(v1alpha1.PhaseMeasuring, func(o *Observation) {
+		o.Run.Spec = v1alpha1.PerfRunSpec{Scenario: v1alpha1.ScenarioControlPlane, ControlPlane: &v1alpha1.ControlPlaneSettings{Pods: ptr.To[int32](2)}}
+		o.Settings, o.LoadTester, o.Target = o.Run.Spec.EffectiveSettings(), Workload{}, Workload{}
+		o.Run.Status.Attempt = nil
+	})
+	o.Fleet.Deployment = &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &replicas}}
+	o.Fleet.Pods = pods
+	for range readings {
+		o.Run.Status.ControlPlaneReadings = append(o.Run.Status.ControlPlaneReadings, v1alpha1.ControlPlaneReading{Time: metav1.NewMicroTime(now.Add(-since))})
+	}
+	return o
+}
+
+// unscheduled is a pod that no node takes.
+func unscheduled() *corev1.Pod {
+	p := pod("c")
+	p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "too many pods"}}
+	return p
+}
+
+func TestStepsOfTheControlPlane(t *testing.T) {
+	preparingRun := ready(v1alpha1.PhasePreparing, func(o *Observation) {
+		o.Run.Spec.Scenario = v1alpha1.ScenarioControlPlane
+		o.Settings, o.LoadTester, o.Target, o.Testers = o.Run.Spec.EffectiveSettings(), Workload{}, Workload{}, nil
+	})
+	gone := fleet(1, 0, 0)
+	gone.Fleet.Deployment = nil
+	cases := []struct {
+		name    string
+		o       Observation
+		action  Action
+		phase   v1alpha1.Phase
+		message string
+	}{
+		{"objects are there", preparingRun, Read, v1alpha1.PhaseMeasuring, "reading"},
+		{"Idle goes on", fleet(1, 59*time.Second, 0), None, v1alpha1.PhaseMeasuring, "step Idle"},
+		{"Idle is over", fleet(1, time.Minute, 0), Read, v1alpha1.PhaseMeasuring, "step Idle"},
+		{"Up begins", fleet(2, 0, 0), Scale, v1alpha1.PhaseMeasuring, "step Up: 0 of 2"},
+		{"Up goes on", fleet(2, time.Minute, 2, pod("a"), unscheduled()), None, v1alpha1.PhaseMeasuring, "1 of 2 pods ready"},
+		{"Up is over", fleet(2, time.Second, 2, pod("a"), pod("b")), Read, v1alpha1.PhaseMeasuring, "2 of 2"},
+		{"Up takes too long", fleet(2, 71*time.Second, 2, pod("a"), unscheduled()), None, v1alpha1.PhaseError, "1 of 2 pods ready after 1m11s: no node takes pod c: too many pods"},
+		{"Up makes no pods", fleet(2, 71*time.Second, 2), None, v1alpha1.PhaseError, "waiting for the pods to be created"},
+		{"Steady goes on", fleet(3, time.Second, 2, pod("a"), pod("b")), None, v1alpha1.PhaseMeasuring, "step Steady"},
+		{"Steady is over", fleet(3, time.Hour, 2, pod("a")), Read, v1alpha1.PhaseMeasuring, "1 of 2"},
+		{"Down begins", fleet(4, 0, 2, pod("a"), pod("b")), Scale, v1alpha1.PhaseMeasuring, "step Down"},
+		{"Down goes on", fleet(4, 0, 0, pod("a")), None, v1alpha1.PhaseMeasuring, "step Down"},
+		{"Down takes too long", fleet(4, time.Hour, 0, pod("a")), None, v1alpha1.PhaseError, "1 pods are not gone 1h0m0s after"},
+		{"Down is over", fleet(4, 0, 0), Read, v1alpha1.PhaseMeasuring, "step Down"},
+		{"all steps are over", fleet(5, 0, 0), Collect, v1alpha1.PhaseCollecting, "results"},
+		{"the Deployment is gone", gone, None, v1alpha1.PhaseError, "gone"},
+		{"the readings are gone", fleet(0, 0, 0), None, v1alpha1.PhaseError, "gone"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			d := Decide(c.o)
+			if d.Action != c.action || d.Phase != c.phase || !strings.Contains(d.Message, c.message) {
+				t.Errorf("%+v", d)
+			}
+			if d.After < 0 || d.After == 0 && !d.Phase.Finished() {
+				t.Errorf("looks again after %s", d.After)
+			}
+		})
+	}
+}
+
 // image is an application of the user's.
 func image(o *Observation) {
 	o.Run.Spec.Target = &v1alpha1.TargetSettings{Image: ptr.To("example.org/app:1"), Port: ptr.To[int32](5000)}

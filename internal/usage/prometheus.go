@@ -40,15 +40,39 @@ var ErrTooLong = errors.New("the answer is too long")
 // Only the lines of those two metrics are parsed. A page has hundreds more, and reading them all would cost the load tester more CPU
 // than the reading is worth.
 func ParsePrometheus(r io.Reader) (measure.Usage, error) {
-	lines, err := grep(r, cpuMetric, memoryMetric)
+	u, _, err := ParseProcess(r)
+	return u, err
+}
+
+// ParseProcess is ParsePrometheus, and sums up over their labels those of the named metrics that the page has.
+func ParseProcess(r io.Reader, names ...string) (measure.Usage, map[string]float64, error) {
+	lines, err := grep(r, append([]string{cpuMetric, memoryMetric}, names...)...)
 	if err != nil {
-		return measure.Usage{}, fmt.Errorf("reading metrics: %w", err)
+		return measure.Usage{}, nil, fmt.Errorf("reading metrics: %w", err)
 	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(lines))
 	if err != nil {
-		return measure.Usage{}, fmt.Errorf("parsing metrics: %w", err)
+		return measure.Usage{}, nil, fmt.Errorf("parsing metrics: %w", err)
 	}
+	u, err := processOf(families)
+	if err != nil {
+		return measure.Usage{}, nil, err
+	}
+	sums := map[string]float64{}
+	for _, name := range names {
+		for _, m := range families[name].GetMetric() {
+			v, err := amount(name, m)
+			if err != nil {
+				return measure.Usage{}, nil, err
+			}
+			sums[name] += v
+		}
+	}
+	return u, sums, nil
+}
+
+func processOf(families map[string]*dto.MetricFamily) (measure.Usage, error) {
 	cpu, err := single(families, cpuMetric)
 	if err != nil {
 		return measure.Usage{}, err
@@ -91,7 +115,10 @@ func single(families map[string]*dto.MetricFamily, name string) (float64, error)
 	if len(metrics) != 1 {
 		return 0, fmt.Errorf("finding %s: there are %d, want 1", name, len(metrics))
 	}
-	m := metrics[0]
+	return amount(name, metrics[0])
+}
+
+func amount(name string, m *dto.Metric) (float64, error) {
 	v := math.NaN()
 	switch {
 	case m.Counter != nil:
@@ -124,6 +151,15 @@ func (f Fetcher) Prometheus(ctx context.Context, url string) (measure.Usage, err
 		return err
 	})
 	return u, err
+}
+
+// Process reads the metrics page at url within 3 seconds, and sums up over their labels those of the named metrics that it has.
+func (f Fetcher) Process(ctx context.Context, url string, names ...string) (u measure.Usage, sums map[string]float64, err error) {
+	err = f.get(ctx, url, func(body io.Reader) (err error) {
+		u, sums, err = ParseProcess(body, names...)
+		return err
+	})
+	return u, sums, err
 }
 
 // Pod reads the usage that a meter serves at url, within 3 seconds.

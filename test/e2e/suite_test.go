@@ -48,6 +48,7 @@ var _ = Describe("perfrun on a cluster with Dapr", Serial, Ordered, ContinueOnFa
 	severalLoadTesters()
 	validity()
 	actors()
+	controlPlaneScenario()
 	interruptions()
 	queue()
 	podSecurity()
