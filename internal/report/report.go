@@ -99,6 +99,9 @@ func (p *printer) conditions(run *v1alpha1.PerfRun) {
 	if e.Nodes != nil {
 		rows = append(rows, row("nodes", fmt.Sprintf("%s, target on %s", testersOn(e.Nodes), e.Nodes.Target)))
 	}
+	if i := e.Images; i != nil && i.Target != "" && i.Target != i.Perfrun {
+		rows = append(rows, row("target", i.Target))
+	}
 	if e.MTLS != nil {
 		rows = append(rows, row("mTLS", onOff(*e.MTLS)+", as seen on the wire"))
 	}

@@ -42,6 +42,12 @@ func TestThresholds(t *testing.T) {
 	}}), "Thresholds", "Missed added.p90 16 2ms 2.3ms 2.1ms 2.5ms", "Undecided sidecarCPU 16 1 - - - not read")
 }
 
+func TestAnotherApplicationIsNamed(t *testing.T) {
+	shows(t, printed(t, v1alpha1.PerfRunStatus{Settings: &v1alpha1.Settings{Sampling: "0.1"},
+		Environment: &v1alpha1.Environment{Images: &v1alpha1.Images{Perfrun: "perfrun:1", Target: "example.org/app:1"}}}),
+		"target example.org/app:1", "sampling 0.1 asked, unknown seen at the target")
+}
+
 func TestPunctuality(t *testing.T) {
 	lag := &v1alpha1.Lag{P99: ptr.To(v1alpha1.NewLatency(180 * time.Microsecond)), Max: v1alpha1.NewLatency(3100 * time.Microsecond)}
 	shows(t, printed(t, v1alpha1.PerfRunStatus{Results: []v1alpha1.PointResult{{Connections: 16,

@@ -34,7 +34,7 @@ func validity() {
 
 	It("is Inconclusive when a container is killed, and says how and in which block", func(ctx SpecContext) {
 		fragile := func(s *v1alpha1.PerfRunSpec) { s.Target.Resources = limits(corev1.ResourceMemory, "64Mi") }
-		run := perfRun(cluster.newNamespace(ctx), "killed-app", application(stockFortio(), fortioServing...), fragile, blocks(3, 6*time.Second, time.Second))
+		run := perfRun(cluster.newNamespace(ctx), "killed-app", application(stockFortio(), fortioServing...), fragile, blocks(3, 4*time.Second, time.Second))
 		Expect(cluster.Create(ctx, run)).To(Succeed())
 		cluster.awaitLoad(ctx, run, 1, preparing)
 		overfeed(ctx, cluster.newestPod(ctx, run, plan.RoleTarget))
@@ -45,13 +45,18 @@ func validity() {
 		app := usageOf(run, v1alpha1.ArmDapr, v1alpha1.ComponentApp)[0]
 		Expect(app.Restarts).To(BeNumerically(">=", 1))
 		Expect(app.RestartReason).To(Equal("OOMKilled (exit code 137)"))
-		Expect(run.Status.InvalidBlocks).To(ContainElement(And(
-			HaveField("Reason", v1alpha1.ReasonRestarted), HaveField("Message", ContainSubstring("app in pod")))))
-		Expect(len(run.Status.InvalidBlocks)).To(BeNumerically("<", 6), "the blocks before are as good as they were")
+		hit := 0
+		for _, b := range run.Status.InvalidBlocks {
+			if b.Reason == v1alpha1.ReasonRestarted {
+				hit++
+				Expect(b.Message).To(ContainSubstring("app in pod"))
+			}
+		}
+		Expect(hit).To(And(BeNumerically(">=", 1), BeNumerically("<", 6)), "blocks that the restart falls into; those before are as good as they were: %v", run.Status.InvalidBlocks)
 	}, SpecTimeout(5*time.Minute))
 
 	It("sweeps over three points", func(ctx SpecContext) {
-		run := perfRun(cluster.newNamespace(ctx), "sweep", load(200, 2, 4, 8), blocks(2, 2*time.Second, time.Second))
+		run := perfRun(cluster.newNamespace(ctx), "sweep", load(200, 2, 4, 8), blocks(2, time.Second, time.Second))
 		Expect(cluster.Create(ctx, run)).To(Succeed())
 		cluster.awaitMeasured(ctx, run, preparing+2*time.Minute)
 		Expect(run.Status.Results).To(HaveLen(3))
@@ -59,7 +64,7 @@ func validity() {
 			point := run.Status.Results[i]
 			Expect(point.Connections).To(Equal(connections))
 			for _, arm := range []*v1alpha1.ArmResult{point.Baseline, point.Dapr} {
-				Expect(arm.Requests).To(BeNumerically(">=", 395), "two blocks of 2 s, or one where the other was invalid")
+				Expect(arm.Requests).To(BeNumerically(">=", 195), "two blocks of 1 s, or one where the other was invalid")
 				Expect(arm.Latency.P50.Duration).To(BeNumerically(">", 0))
 			}
 			Expect(point.Added.P50).NotTo(BeNil())
@@ -71,7 +76,7 @@ func validity() {
 			limit := v1alpha1.NewLatency(time.Microsecond)
 			s.Thresholds = &v1alpha1.Thresholds{Added: &v1alpha1.LatencyThresholds{P50: &limit}}
 		}
-		run := perfRun(cluster.newNamespace(ctx), "too-slow", blocks(6, 2*time.Second, time.Second), strict)
+		run := perfRun(cluster.newNamespace(ctx), "too-slow", blocks(6, time.Second, time.Second), strict)
 		Expect(cluster.Create(ctx, run)).To(Succeed())
 		cluster.awaitPhase(ctx, run, v1alpha1.PhaseFailed, preparing+time.Minute)
 		Expect(conditionOf(run, v1alpha1.ConditionSucceeded).Reason).To(Equal(v1alpha1.ReasonThresholdMissed))
