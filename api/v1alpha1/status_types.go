@@ -202,8 +202,8 @@ type LoadTester struct {
 	Pod string `json:"pod"`
 	// instance is the process. Another one refuses the attempt: a restart has lost the measurement.
 	Instance string `json:"instance"`
-	// clockOffset is by how much its clock was seen to be ahead of the operator's; "0s" where that was less than what the way of the
-	// question and the answer may explain. Absent with one load tester.
+	// clockOffset is by how much its clock was seen to be ahead of the operator's, and by how much later by that clock its blocks therefore
+	// begin; "0s" where that was less than what the way of the question and the answer may explain. Absent with one load tester.
 	// +optional
 	ClockOffset *Latency `json:"clockOffset,omitempty"`
 }

@@ -3,6 +3,7 @@ package loadtester
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,18 @@ func TestWhatIsOverdueBeginsAtOnce(t *testing.T) {
 		if late := b.Start.Sub(b.Due); late < 50*time.Second || late > time.Minute+5*time.Second {
 			t.Errorf("block %d begins %s late", i, late)
 		}
+	}
+}
+
+func TestTheStartIsTiedToTheMonotonicClock(t *testing.T) {
+	now := time.Now()
+	plan := &measure.Plan{Start: now.Add(time.Minute).Round(0)}
+	got := anchored(plan, now)
+	if !got.Start.Equal(plan.Start) || !strings.Contains(got.Start.String(), "m=") || strings.Contains(plan.Start.String(), "m=") {
+		t.Errorf("%s is tied to %s", plan.Start, got.Start)
+	}
+	if whole := anchored(&measure.Plan{}, now); !whole.Start.IsZero() {
+		t.Errorf("a plan that begins at once begins at %s", whole.Start)
 	}
 }
 

@@ -52,6 +52,7 @@ func RunPlan(ctx context.Context, plan *measure.Plan, env Environment) (*measure
 	if env.Loading == nil {
 		env.Loading = func(int) {}
 	}
+	plan = anchored(plan, time.Now())
 	seen, err := observe(ctx, plan)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -211,8 +212,22 @@ func (r *run) load(ctx context.Context, i int, b measure.Block, conns []*connect
 	if err != nil {
 		return report, failureOf(err)
 	}
-	report.Due = due
+	if !due.IsZero() {
+		// By the same clock as due: how late the block was does not depend on the time of day.
+		report.Due, report.Start, report.End = due, due.Add(report.Start.Sub(due)), due.Add(report.End.Sub(due))
+	}
 	return report, nil
+}
+
+// anchored is a plan whose start is counted from now by the clock that nobody sets: one that is set during the run changes nothing then.
+func anchored(plan *measure.Plan, now time.Time) *measure.Plan {
+	if plan.Start.IsZero() {
+		return plan
+	}
+	out := *plan
+	// The difference is that of two times of day; what is added to now keeps its monotonic reading.
+	out.Start = now.Add(plan.Start.Sub(now))
+	return &out
 }
 
 // countersLead is how long before a block is due its counters are read: a dozen pages of metrics are read at once, in some 20 ms on an

@@ -83,6 +83,7 @@ type Replica struct {
 	// CPUs that its process may run on, limits by quota aside.
 	CPUs int `json:"cpus"`
 	// ClockOffset is by how much its clock was ahead of the operator's when the attempt was recorded; 0 where no difference could be told.
+	// All moments in a merged report are by the operator's clock.
 	ClockOffset time.Duration `json:"clockOffset"`
 }
 
@@ -141,13 +142,13 @@ type BlockReport struct {
 	Timelines []Timeline `json:"timelines,omitempty"`
 	// Replicas are the load testers' own parts of a merged block, in the order of Report.Replicas.
 	Replicas []ReplicaBlock `json:"replicas,omitempty"`
-	// StartSkew is the most that the replicas were apart in beginning the block, their clocks' offsets taken out.
+	// StartSkew is the most that the replicas were apart in beginning the block.
 	StartSkew time.Duration `json:"startSkew,omitempty"`
 }
 
 // ReplicaBlock is one load tester's part of a block. Its histograms are in those of the block.
 type ReplicaBlock struct {
-	// Start of its load, by its own clock, and how much later than Due that was.
+	// Start of its load, and how much later than Due that was.
 	Start time.Time     `json:"start"`
 	Late  time.Duration `json:"late"`
 	// Succeeded of the requests that it sent.

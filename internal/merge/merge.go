@@ -16,9 +16,31 @@ import (
 type Share struct {
 	// Pod that it ran in.
 	Pod string
-	// ClockOffset is by how much its clock was ahead of the operator's.
+	// ClockOffset is by how much its clock was ahead of the operator's. Moments of the report are moved by it.
 	ClockOffset time.Duration
 	Report      *measure.Report
+}
+
+// at is a moment of the share's report by the operator's clock.
+func (s Share) at(t time.Time) time.Time { return t.Add(-s.ClockOffset) }
+
+// usage is the share's, by the operator's clock.
+func (s Share) usage() []measure.Series {
+	out := slices.Clone(s.Report.Usage)
+	for i := range out {
+		out[i].Readings = slices.Clone(out[i].Readings)
+		for j := range out[i].Readings {
+			out[i].Readings[j].Time = s.at(out[i].Readings[j].Time)
+		}
+	}
+	return out
+}
+
+// block is one of the share's, by the operator's clock.
+func (s Share) block(index int) *measure.BlockReport {
+	b := s.Report.Blocks[index]
+	b.Due, b.Start, b.End = s.at(b.Due), s.at(b.Start), s.at(b.End)
+	return &b
 }
 
 // Reports merges the shares of one load, in the order of their plans. One share alone is the whole, and stays as it is. An error means that
@@ -39,7 +61,7 @@ func Reports(shares []Share) (*measure.Report, error) {
 		out.RPS += r.RPS
 		out.Observed.Traced += r.Observed.Traced
 		out.Observed.Sampled += r.Observed.Sampled
-		out.Usage = append(out.Usage, r.Usage...)
+		out.Usage = append(out.Usage, s.usage()...)
 		out.Windows = append(out.Windows, r.Windows...)
 		out.Replicas = append(out.Replicas, measure.Replica{Pod: s.Pod, CPUs: r.Observed.CPUs, ClockOffset: s.ClockOffset})
 	}
@@ -55,12 +77,12 @@ func Reports(shares []Share) (*measure.Report, error) {
 
 // merged is one block of all shares.
 func merged(shares []Share, index int) (measure.BlockReport, error) {
-	first := &shares[0].Report.Blocks[index]
+	first := shares[0].block(index)
 	out := measure.BlockReport{Block: first.Block, Due: first.Due, Errors: map[int]int64{}, Steal: map[string]float64{}}
 	out.Connections = 0
 	response, service, lag := stats.NewHistogram(), stats.NewHistogram(), stats.NewHistogram()
 	for i, s := range shares {
-		b := &s.Report.Blocks[index]
+		b := s.block(index)
 		if b.Point != out.Point || b.Arm != out.Arm || b.Pair != out.Pair {
 			return out, fmt.Errorf("%s has %s of pair %d at point %d there, %s has %s of pair %d at point %d",
 				s.Pod, b.Arm, b.Pair, b.Point, shares[0].Pod, out.Arm, out.Pair, out.Point)
@@ -88,7 +110,7 @@ func merged(shares []Share, index int) (measure.BlockReport, error) {
 			out.Timelines = append(out.Timelines, line)
 		}
 	}
-	out.StartSkew = skew(shares, out.Replicas)
+	out.StartSkew = skew(out.Replicas)
 	for into, h := range map[*measure.EncodedHistogram]*stats.Histogram{&out.Response: response, &out.Service: service, &out.Lag: lag} {
 		encoded, err := h.Encode()
 		if err != nil {
@@ -133,12 +155,11 @@ func replica(b *measure.BlockReport, response *stats.Histogram) measure.ReplicaB
 	return measure.ReplicaBlock{Start: b.Start, Late: b.Start.Sub(b.Due), Succeeded: b.Succeeded, P50: at(0.5), P90: at(0.9), P99: at(0.99)}
 }
 
-// skew is how far apart the shares of a block began. Each says how late it was by its own clock; one whose clock is ahead takes a moment to
-// be there before it is, and begins so much earlier.
-func skew(shares []Share, replicas []measure.ReplicaBlock) time.Duration {
+// skew is how far apart the shares of a block began, but for their places in the common schedule.
+func skew(replicas []measure.ReplicaBlock) time.Duration {
 	late := make([]time.Duration, len(replicas))
 	for i, r := range replicas {
-		late[i] = r.Late - shares[i].ClockOffset
+		late[i] = r.Late
 	}
 	return slices.Max(late) - slices.Min(late)
 }

@@ -135,18 +135,34 @@ func TestPercentilesStayThoseOfEach(t *testing.T) {
 	}
 }
 
-// A clock that is ahead reaches the agreed moment early, and what it calls late is late by so much less.
-func TestSkewKnowsTheClocks(t *testing.T) {
-	a, b := share(t, "a", 0, 1, wholes()), share(t, "b", 2*time.Millisecond, 2, wholes())
-	for offset, want := range map[time.Duration]time.Duration{0: 2 * time.Millisecond, 2 * time.Millisecond: 0, time.Second: 998 * time.Millisecond, -time.Second: 1002 * time.Millisecond} {
-		b.ClockOffset = offset
-		got, err := Reports([]Share{a, b})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if skew := got.Blocks[0].StartSkew; skew != want {
-			t.Errorf("with an offset of %s: %s, want %s", offset, skew, want)
-		}
+// A clock that is ahead makes a report of later moments, of one and the same time.
+func TestClocksAreTakenOut(t *testing.T) {
+	a, b := share(t, "a", time.Millisecond, 1, wholes()), share(t, "b", 3*time.Millisecond, 2, wholes())
+	b.Report.Usage[0].Readings = []measure.Reading{{Time: begin}}
+	want, err := Reports([]Share{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ahead = time.Hour
+	b.ClockOffset = ahead
+	for i := range b.Report.Blocks {
+		block := &b.Report.Blocks[i]
+		block.Due, block.Start, block.End = block.Due.Add(ahead), block.Start.Add(ahead), block.End.Add(ahead)
+	}
+	b.Report.Usage[0].Readings[0].Time = begin.Add(ahead)
+	got, err := Reports([]Share{a, b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.Replicas[1].ClockOffset = ahead
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if skew := got.Blocks[0].StartSkew; skew != 2*time.Millisecond {
+		t.Errorf("skew %s", skew)
+	}
+	if !b.Report.Usage[0].Readings[0].Time.Equal(begin.Add(ahead)) || !b.Report.Blocks[0].Due.Equal(begin.Add(ahead)) {
+		t.Error("merging has changed what it was given")
 	}
 }
 

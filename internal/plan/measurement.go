@@ -101,7 +101,8 @@ func Measurements(run *v1alpha1.PerfRun, s v1alpha1.Settings, attempt v1alpha1.A
 			}
 		}
 		if len(out) > 1 {
-			share(out[i], i, len(out), ptr.Deref(attempt.LoadStartTime, metav1.Time{}).Time)
+			start := ptr.Deref(attempt.LoadStartTime, metav1.Time{}).Time
+			share(out[i], i, len(out), start.Add(ptr.Deref(tester.ClockOffset, v1alpha1.Latency{}).Duration))
 		}
 	}
 	return out

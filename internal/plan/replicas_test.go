@@ -92,6 +92,19 @@ func TestSharesAreOneEvenlySpacedSchedule(t *testing.T) {
 	}
 }
 
+// A clock that is ahead is there before the moment is.
+func TestTheStartIsByEachClock(t *testing.T) {
+	r := run(func(s *v1alpha1.PerfRunSpec) { s.LoadTester = &v1alpha1.LoadTesterSettings{Replicas: ptr.To[int32](2)} })
+	attempt := v1alpha1.Attempt{LoadStartTime: &metav1.Time{Time: start}, LoadTesters: []v1alpha1.LoadTester{
+		{ClockOffset: ptr.To(v1alpha1.NewLatency(0))}, {ClockOffset: ptr.To(v1alpha1.NewLatency(2 * time.Second))}}}
+	plans := Measurements(r, r.Spec.EffectiveSettings(), attempt, Pods{LoadTesters: []*corev1.Pod{{}, {}}, Target: &corev1.Pod{}})
+	for i, want := range []time.Time{start, start.Add(2 * time.Second)} {
+		if got := plans[i].Start; !got.Equal(want) {
+			t.Errorf("plan %d starts at %s, want %s", i, got, want)
+		}
+	}
+}
+
 func TestBlocksNeverOverlap(t *testing.T) {
 	for name, mutate := range map[string]func(*v1alpha1.PerfRunSpec){
 		"defaults":         func(*v1alpha1.PerfRunSpec) {},

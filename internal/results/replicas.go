@@ -26,18 +26,11 @@ func replicaOf(r *measure.Report, pod string) int {
 	return slices.IndexFunc(r.Replicas, func(x measure.Replica) bool { return x.Pod == pod })
 }
 
-// skewed says which load tester was late, or which clock is wrong.
+// skewed says which load tester was late.
 func (r rules) skewed(b block) string {
 	parts := make([]string, len(b.Replicas))
 	for i, replica := range b.Replicas {
-		at := r.in.Report.Replicas[i]
-		parts[i] = fmt.Sprintf("%s %s late", at.Pod, v1alpha1.NewLatency(replica.Late))
-		switch {
-		case at.ClockOffset > 0:
-			parts[i] += fmt.Sprintf(" by a clock that is %s ahead of the operator's", v1alpha1.NewLatency(at.ClockOffset))
-		case at.ClockOffset < 0:
-			parts[i] += fmt.Sprintf(" by a clock that is %s behind the operator's", v1alpha1.NewLatency(-at.ClockOffset))
-		}
+		parts[i] = fmt.Sprintf("%s %s late", r.in.Report.Replicas[i].Pod, v1alpha1.NewLatency(replica.Late))
 	}
 	return fmt.Sprintf("the load testers began %s apart (allowed %s): %s", v1alpha1.NewLatency(b.StartSkew), maxStartSkew, strings.Join(parts, ", "))
 }
