@@ -11,6 +11,8 @@ BIN := $(LOCAL)/bin
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # The image that docker-build builds and deploy installs.
 IMG ?= perfrun:latest
+# The image for actors.host: Java that deploy gives the operator; empty: none.
+ACTOR_HOST_JAVA_IMG ?=
 # Where the generated files go; verify puts them beside the checkout's own to compare the two.
 OUT ?= .
 # The version of Dapr on the local cluster, such as 1.16.0; empty: the newest that can be built, or what the cluster has.
@@ -95,7 +97,7 @@ test: ## Run the unit tests, the Java host's too, and the suites against a real 
 
 .PHONY: e2e
 e2e: cluster-up $(BIN)/fortio ## Run the end-to-end suite on the local cluster, with the operator built from this checkout.
-	@hack/deploy-local.sh
+	@image=$$(hack/image-java.sh); ACTOR_HOST_JAVA_IMG=$$image hack/deploy-local.sh
 	E2E_FORTIO_IMAGE=$$(hack/image.sh fortio) KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) \
 		go test ./test/e2e -count=1 -timeout=60m -v -ginkgo.v $(TESTFLAGS)
 
@@ -133,7 +135,7 @@ uninstall: ## Delete the CustomResourceDefinition, and with it every PerfRun.
 
 .PHONY: deploy
 deploy: ## Install the operator with the image IMG and wait until it runs.
-	@IMG=$(IMG) hack/deploy.sh
+	@IMG=$(IMG) ACTOR_HOST_JAVA_IMG=$(ACTOR_HOST_JAVA_IMG) hack/deploy.sh
 
 .PHONY: undeploy
 undeploy: ## Delete the operator, the CustomResourceDefinition and every PerfRun.

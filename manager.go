@@ -36,6 +36,7 @@ type managerOptions struct {
 	metricsAddr, probeAddr      string
 	webhook                     webhookOptions
 	namespace, podName, image   string
+	javaHostImage               string
 	prepareTimeout, httpTimeout time.Duration
 	verbose                     bool
 }
@@ -58,6 +59,7 @@ func managerCommand() *cobra.Command {
 	f.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the manager, where its signing key and its lease lie (default: $POD_NAMESPACE)")
 	f.StringVar(&o.podName, "pod-name", os.Getenv("POD_NAME"), "pod of the manager, whose image the runs' pods get (default: $POD_NAME)")
 	f.StringVar(&o.image, "image", "", "image of the runs' pods (default: the manager's own)")
+	f.StringVar(&o.javaHostImage, "actor-host-java-image", "", "image of the Java actor host, for actors.host: Java (default: none; such runs are refused)")
 	f.DurationVar(&o.prepareTimeout, "prepare-timeout", 3*time.Minute, "how long a run may wait for its pods and sidecars before it ends with Error")
 	f.DurationVar(&o.httpTimeout, "load-tester-timeout", 10*time.Second, "how long a load tester may take to answer")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log every step")
@@ -146,7 +148,7 @@ func addReconciler(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o
 	}
 	r := &controllers.PerfRunReconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Metrics: metrics, Discovery: versions,
-		Recorder: mgr.GetEventRecorder("perfrun"), Image: image, Key: key,
+		Recorder: mgr.GetEventRecorder("perfrun"), Image: image, JavaHostImage: o.javaHostImage, Key: key,
 		HTTP: &http.Client{Timeout: o.httpTimeout}, PrepareTimeout: o.prepareTimeout, Now: time.Now,
 	}
 	return r.SetupWithManager(ctx, mgr)

@@ -153,7 +153,7 @@ func resultsInput(o stage.Observation, report *measure.Report, status v1alpha1.P
 	if status.Environment != nil && status.Environment.Nodes != nil {
 		in.Nodes = *status.Environment.Nodes
 	}
-	in.ForeignTarget = o.Run.Spec.Target.Foreign()
+	in.ForeignTarget = !o.Run.Spec.OwnApplication()
 	for _, c := range status.Conditions {
 		if c.Type == v1alpha1.ConditionMetricsServer && c.Reason == v1alpha1.ReasonMetricsServerMissing {
 			in.MetricsServer = c.Message

@@ -25,7 +25,7 @@ import (
 
 // observe reads all that the run's stage needs, before anything is decided.
 func (r *PerfRunReconciler) observe(ctx context.Context, run *v1alpha1.PerfRun) (stage.Observation, error) {
-	o := stage.Observation{Now: r.Now(), Run: run, Settings: run.Spec.EffectiveSettings(), PrepareTimeout: r.PrepareTimeout}
+	o := stage.Observation{Now: r.Now(), Run: run, Settings: run.Spec.EffectiveSettings(), PrepareTimeout: r.PrepareTimeout, JavaHost: r.JavaHostImage != ""}
 	phase := run.Status.Phase
 	if phase == "" || phase == v1alpha1.PhaseQueued {
 		var err error

@@ -36,6 +36,8 @@ type PerfRunReconciler struct {
 	Recorder events.EventRecorder
 	// Image for the load tester and the target.
 	Image string
+	// JavaHostImage is that of the Java actor host; empty: runs that ask for it are refused.
+	JavaHostImage string
 	// Key signs the tokens that load testers ask for.
 	Key ed25519.PrivateKey
 	// HTTP talks to load testers.
@@ -104,5 +106,5 @@ func (r *PerfRunReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 
 func (r *PerfRunReconciler) operator() plan.Operator {
 	public, _ := r.Key.Public().(ed25519.PublicKey)
-	return plan.Operator{Image: r.Image, PublicKey: public}
+	return plan.Operator{Image: r.Image, JavaHostImage: r.JavaHostImage, PublicKey: public}
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the operator with the image IMG and waits until it runs. The cluster is chosen as in hack/kubectl.sh.
+# Installs the operator with the image IMG and waits until it runs. ACTOR_HOST_JAVA_IMG, if set, is what it takes for actors.host: Java. The cluster is chosen as in hack/kubectl.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,6 +19,11 @@ mkdir -p "$overlay"
     printf '  newName: "%s"\n  newTag: "%s"\n' "${IMG%:*}" "${IMG##*:}"
   else
     printf '  newName: "%s"\n' "$IMG"
+  fi
+  if [[ -n ${ACTOR_HOST_JAVA_IMG:-} ]]; then
+    echo 'patches:'
+    echo '- target: {kind: Deployment, name: perfrun-controller-manager}'
+    printf '  patch: |-\n    - {op: add, path: /spec/template/spec/containers/0/args/-, value: "--actor-host-java-image=%s"}\n' "$ACTOR_HOST_JAVA_IMG"
   fi
 } >"$overlay/kustomization.yaml"
 

@@ -5,8 +5,25 @@ import (
 	"k8s.io/utils/ptr"
 )
 
+// ActorHost is an application that hosts actors.
+// +kubebuilder:validation:Enum=Go;Java
+type ActorHost string
+
+const (
+	// ActorHostGo is perfrun's own application, which speaks Dapr's actor protocol itself.
+	ActorHostGo ActorHost = "Go"
+	// ActorHostJava is made with Dapr's Java SDK, as the host of the published test is.
+	ActorHostJava ActorHost = "Java"
+)
+
 // ActorsSettings says which actors are called, and where their state would be kept.
 type ActorsSettings struct {
+	// host of the actors. Go: perfrun's own application, which speaks Dapr's actor protocol itself, so that the sidecar is what is
+	// measured. Java: one made with Dapr's Java SDK, as in the published test, from the image that the operator knows for it.
+	// Default Go; target.image puts another in its place.
+	// +optional
+	Host *ActorHost `json:"host,omitempty"`
+
 	// ids are the actors that are called. New: a fresh one with each request, so that each request activates an actor, as in the
 	// published test. A number from 1 to 10000: so many actors, in turn, all of them activated before the load. Default New.
 	// +optional
@@ -39,6 +56,9 @@ type ActorsSettings struct {
 
 // ActorsInForce are the values in force for the actors of a run, defaults resolved.
 type ActorsInForce struct {
+	// host of the actors; absent where it is target.image.
+	// +optional
+	Host ActorHost `json:"host,omitempty"`
 	// ids are the actors that are called: New, or a number of warm ones.
 	// +kubebuilder:validation:XIntOrString
 	IDs intstr.IntOrString `json:"ids"`
@@ -61,9 +81,17 @@ const DefaultActorMethod = "echo"
 // Fresh tells whether each request goes to an actor that no request went to before.
 func (a ActorsInForce) Fresh() bool { return a.IDs.Type == intstr.String }
 
-func (s *ActorsSettings) effective() *ActorsInForce {
-	own := ptr.Deref(s, ActorsSettings{})
+// Java tells whether the actors are hosted by the application made with Dapr's Java SDK. Nil settings name none.
+func (a *ActorsInForce) Java() bool { return a != nil && a.Host == ActorHostJava }
+
+func (s *PerfRunSpec) effectiveActors() *ActorsInForce {
+	own := ptr.Deref(s.Actors, ActorsSettings{})
+	host := ptr.Deref(own.Host, ActorHostGo)
+	if s.Target.Foreign() {
+		host = ""
+	}
 	return &ActorsInForce{
+		Host:       host,
 		IDs:        ptr.Deref(own.IDs, intstr.FromString(NewActors)),
 		Type:       ptr.Deref(own.Type, ""),
 		Method:     ptr.Deref(own.Method, DefaultActorMethod),

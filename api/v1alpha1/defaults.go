@@ -39,8 +39,8 @@ func (s *PerfRunSpec) EffectiveSettings() Settings {
 	var actors *ActorsInForce
 	var invocation *InvocationPath
 	if s.Scenario == ScenarioActors {
-		rps, connections, actors = DefaultActorsRPS, DefaultActorsConnections, s.Actors.effective()
-		if s.Target.Foreign() {
+		rps, connections, actors = DefaultActorsRPS, DefaultActorsConnections, s.effectiveActors()
+		if !s.OwnApplication() {
 			// An SDK's host activates what is called, and waits for its sidecar to deactivate it: called directly, it would never be.
 			baseline = BaselineNone
 		}
@@ -116,6 +116,12 @@ func (p *Payload) bytes() int64 {
 	default:
 		return DefaultPayloadBytes
 	}
+}
+
+// OwnApplication tells whether the application under test is perfrun's own, which counts the requests that arrive sampled and keeps
+// nothing of an actor.
+func (s *PerfRunSpec) OwnApplication() bool {
+	return !s.Target.Foreign() && (s.Actors == nil || ptr.Deref(s.Actors.Host, ActorHostGo) == ActorHostGo)
 }
 
 // Foreign tells whether the application under test is not perfrun's own. Nil settings name none.

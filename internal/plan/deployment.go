@@ -29,6 +29,7 @@ type pod struct {
 type container struct {
 	name, image string
 	args        []string
+	env         []corev1.EnvVar
 	ports       []corev1.ContainerPort
 	ready       corev1.ProbeHandler
 	resources   corev1.ResourceRequirements
@@ -99,6 +100,7 @@ func (c container) spec() corev1.Container {
 		Image:           c.image,
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Args:            c.args,
+		Env:             c.env,
 		Ports:           c.ports,
 		Resources:       c.resources,
 		ReadinessProbe:  &corev1.Probe{ProbeHandler: c.ready, PeriodSeconds: 1},

@@ -96,7 +96,7 @@ func Measurements(run *v1alpha1.PerfRun, s v1alpha1.Settings, attempt v1alpha1.A
 		if i == 0 {
 			// What all of them share is read by one.
 			out[i].Counters = append(out[i].Counters, sharedCounters(pods)...)
-			if !run.Spec.Target.Foreign() {
+			if run.Spec.OwnApplication() {
 				out[i].TracesURL = targetURL(pods.Target, measure.TargetTracesPort, measure.TargetTracesPath)
 			}
 		}

@@ -34,6 +34,8 @@ type Objects struct {
 type Operator struct {
 	// Image of the operator, which is also the load tester's, the meter's and perfrun's own target's: versions cannot differ.
 	Image string
+	// JavaHostImage is that of the Java actor host; empty: the operator knows none.
+	JavaHostImage string
 	// PublicKey with which the load tester tells the operator's calls from others (Ed25519).
 	PublicKey ed25519.PublicKey
 }

@@ -41,7 +41,7 @@ func actorsRun(mutate ...func(*v1alpha1.PerfRunSpec)) *v1alpha1.PerfRun {
 }
 
 func operator() Operator {
-	return Operator{Image: "example.org/perfrun:v1", PublicKey: ed25519.PublicKey(make([]byte, ed25519.PublicKeySize))}
+	return Operator{Image: "example.org/perfrun:v1", JavaHostImage: "example.org/actor-host-java:v1", PublicKey: ed25519.PublicKey(make([]byte, ed25519.PublicKeySize))}
 }
 
 func TestObjectsAreRenderedAsReviewed(t *testing.T) {
@@ -50,6 +50,9 @@ func TestObjectsAreRenderedAsReviewed(t *testing.T) {
 		"actors":   actorsRun(),
 		"controlplane": run(func(s *v1alpha1.PerfRunSpec) {
 			s.Scenario = v1alpha1.ScenarioControlPlane
+		}),
+		"java": actorsRun(func(s *v1alpha1.PerfRunSpec) {
+			s.Actors = &v1alpha1.ActorsSettings{Host: ptr.To(v1alpha1.ActorHostJava), Type: ptr.To("DemoActor"), Method: ptr.To("noOp")}
 		}),
 		"everything": run(func(s *v1alpha1.PerfRunSpec) {
 			s.Sampling = ptr.To("1")

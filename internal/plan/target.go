@@ -51,6 +51,9 @@ func targetPod(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) p
 	}
 	spoken := settings.Path().Target
 	out.sidecar.AppPort, out.sidecar.AppProtocol = int(TargetPort(run, spoken)), portName(spoken)
+	if settings.Actors.Java() && (own == nil || own.Resources == nil) {
+		out.settings.Resources = javaHostResources()
+	}
 	out.containers = []container{application(run, settings, op, *out.settings.Resources), meter(op)}
 	return out
 }
@@ -65,6 +68,9 @@ func application(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator,
 			ports: []corev1.ContainerPort{tcpPort(portName(path.Target), port)},
 			ready: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(port)}},
 		}
+	}
+	if settings.Actors.Java() {
+		return javaHost(run, settings, op, resources)
 	}
 	out := container{
 		name: RoleTarget, image: op.Image, resources: resources,

@@ -140,7 +140,11 @@ func actors(a v1alpha1.ActorsInForce) string {
 	if a.StateStore != "" {
 		store = a.StateStore
 	}
-	return fmt.Sprintf("%s, method %s, state store: %s", ids, a.Method, store)
+	host := ""
+	if a.Java() {
+		host = ", hosted in Java"
+	}
+	return fmt.Sprintf("%s, method %s%s, state store: %s", ids, a.Method, host, store)
 }
 
 func (p *printer) latency(r *v1alpha1.PointResult) {

@@ -107,8 +107,9 @@ func TestWithoutBaseline(t *testing.T) {
 
 func TestActors(t *testing.T) {
 	for says, a := range map[string]v1alpha1.ActorsInForce{
-		"actors a fresh one with each request, method echo, state store: the sidecar's memory": {IDs: intstr.FromString("New"), Method: "echo"},
-		"actors 100 warm ones in turn, method noOp, state store: redis":                        {IDs: intstr.FromInt32(100), Method: "noOp", StateStore: "redis"},
+		"actors a fresh one with each request, method echo, state store: the sidecar's memory":                 {IDs: intstr.FromString("New"), Method: "echo"},
+		"actors a fresh one with each request, method echo, hosted in Java, state store: the sidecar's memory": {Host: v1alpha1.ActorHostJava, IDs: intstr.FromString("New"), Method: "echo"},
+		"actors 100 warm ones in turn, method noOp, state store: redis":                                        {IDs: intstr.FromInt32(100), Method: "noOp", StateStore: "redis"},
 	} {
 		shows(t, printed(t, v1alpha1.PerfRunStatus{Settings: &v1alpha1.Settings{Actors: &a}}), says)
 	}

@@ -37,6 +37,8 @@ type Observation struct {
 	Missing, Taken []string
 	// Components of Dapr in the run's namespace, in scenario Actors.
 	Components []dapr.Component
+	// JavaHost: the operator knows an image of the Java actor host.
+	JavaHost bool
 	// LoadTester and Target as found.
 	LoadTester, Target Workload
 	// Testers are the words of the load testers in LoadTester.Pods, in their order.
@@ -151,6 +153,10 @@ func finished(o Observation) Decision {
 func queued(o Observation) Decision {
 	if err := plan.Check(o.Settings); err != nil {
 		return failed(v1alpha1.ReasonInvalidSpec, err.Error())
+	}
+	if o.Settings.Actors.Java() && !o.JavaHost {
+		return failed(v1alpha1.ReasonInvalidSpec,
+			"this operator knows no image of the Java actor host; name one with its flag --actor-host-java-image (make deploy ACTOR_HOST_JAVA_IMG=...), or take actors.host: Go")
 	}
 	if o.Ahead > 0 {
 		return Decision{Phase: v1alpha1.PhaseQueued, Reason: v1alpha1.ReasonQueued,

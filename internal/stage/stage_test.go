@@ -171,6 +171,14 @@ func TestDecide(t *testing.T) {
 		{"no state store", actors("redis"), None, preparing, v1alpha1.ReasonStateStoreMissing, "no Component redis in namespace bench; create it, or leave spec.actors.stateStore out"},
 		{"a Component that keeps no state", actors("redis", dapr.Component{Name: "redis", Type: "bindings.cron"}), None, preparing, v1alpha1.ReasonStateStoreUnusable, "is of type bindings.cron, and no state store"},
 		{"a state store without actors", actors("redis", dapr.Component{Name: "redis", Type: "state.redis"}), None, preparing, v1alpha1.ReasonStateStoreUnusable, `lacks actorStateStore with the value "true"`},
+		{"the Java host without an image of it", ready("", func(o *Observation) {
+			o.Run.Spec.Scenario, o.Run.Spec.Actors = v1alpha1.ScenarioActors, &v1alpha1.ActorsSettings{Host: ptr.To(v1alpha1.ActorHostJava)}
+			o.Settings = o.Run.Spec.EffectiveSettings()
+		}), None, v1alpha1.PhaseError, v1alpha1.ReasonInvalidSpec, "--actor-host-java-image"},
+		{"the Java host with an image of it", ready("", func(o *Observation) {
+			o.Run.Spec.Scenario, o.Run.Spec.Actors = v1alpha1.ScenarioActors, &v1alpha1.ActorsSettings{Host: ptr.To(v1alpha1.ActorHostJava)}
+			o.Settings, o.JavaHost = o.Run.Spec.EffectiveSettings(), true
+		}), None, preparing, v1alpha1.ReasonPreparing, "creating"},
 		{"a state store of others", actors("redis", dapr.Component{Name: "redis", Type: "state.redis", HoldsActors: true, Scopes: []string{"a", "b"}}), None, preparing, v1alpha1.ReasonStateStoreUnusable, "for the app ids a, b alone; add invoke-target to its scopes"},
 		{"two state stores", actors("redis", dapr.Component{Name: "redis", Type: "state.redis", HoldsActors: true}, dapr.Component{Name: "other", Type: "state.redis", HoldsActors: true}), None, preparing, v1alpha1.ReasonStateStoreUnusable, "Component other keeps the actors of app id invoke-target too"},
 		{"another state store beside the run's own", actors("", dapr.Component{Name: "redis", Type: "state.redis", HoldsActors: true}), None, preparing, v1alpha1.ReasonStateStoreUnusable, "name it in spec.actors.stateStore"},

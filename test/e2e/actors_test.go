@@ -66,6 +66,18 @@ func actors() {
 		Expect(components(ctx, run.Namespace)).To(ConsistOf("shared"), "the user's own stays")
 	}, SpecTimeout(5*time.Minute))
 
+	It("activates actors of a host made with Dapr's Java SDK", func(ctx SpecContext) {
+		run := perfRun(cluster.newNamespace(ctx), "java", callActors(&v1alpha1.ActorsSettings{Host: ptr.To(v1alpha1.ActorHostJava), Method: ptr.To("noOp")}))
+		Expect(cluster.Create(ctx, run)).To(Succeed())
+		cluster.awaitMeasured(ctx, run, preparing+time.Minute)
+		expectCalls(run)
+		Expect(run.Status.Results[0].Baseline).To(BeNil(), "an SDK's host is not called directly")
+		Expect(printedReport(ctx, run)).To(ContainSubstring("hosted in Java"))
+		app := usageOf(run, v1alpha1.ArmDapr, v1alpha1.ComponentApp)[0]
+		Expect(app.Limits.Memory.String()).To(Equal("800Mi"))
+		Expect(app.Memory.Mean.Value()).To(BeNumerically(">", 60<<20), "a Java virtual machine and Spring, not perfrun's own host")
+	}, SpecTimeout(4*time.Minute))
+
 	It("is told which actor type nobody hosts", func(ctx SpecContext) {
 		run := perfRun(cluster.newNamespace(ctx), "nobody", application(operatorImage(ctx), "target"), callActors(&v1alpha1.ActorsSettings{Type: ptr.To("Nobody")}))
 		Expect(cluster.Create(ctx, run)).To(Succeed())
