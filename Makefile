@@ -21,6 +21,8 @@ DAPR ?=
 TESTFLAGS ?=
 # More arguments for the benchmark, such as BENCHFLAGS='-full -duration=1m'.
 BENCHFLAGS ?=
+# More arguments for the reproduction, such as REPRODUCEFLAGS='-only=actors,controlplane'.
+REPRODUCEFLAGS ?=
 
 CONTROLLER_GEN := $(BIN)/controller-gen
 CRD_REF_DOCS := $(BIN)/crd-ref-docs
@@ -104,6 +106,10 @@ e2e: cluster-up $(BIN)/fortio ## Run the end-to-end suite on the local cluster, 
 .PHONY: bench
 bench: $(BIN)/fortio ## Check the load tester's figures and its cost against the truth and stock Fortio; 8 quiet minutes.
 	go run ./test/bench -out=$(LOCAL)/bench -fortio=$(BIN)/fortio $(BENCHFLAGS)
+
+.PHONY: reproduce
+reproduce: ## Measure everything that Dapr has published, on the cluster of KUBECONFIG or else the local one, side by side; 30 minutes.
+	KUBECONFIG=$${KUBECONFIG:-$(LOCAL)/cluster/kubeconfig} go run ./hack/reproduce -csv=$(LOCAL)/reproduction.csv -markdown=docs/reproduction.md $(REPRODUCEFLAGS)
 
 ##@ Build
 

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+)
+
+const samples = "../../config/samples/published"
+
+// sample is a published test as it is in the repository.
+func sample(t *testing.T, name string) *v1alpha1.PerfRun {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(samples, name+".yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := &v1alpha1.PerfRun{}
+	if err := yaml.UnmarshalStrict(text, run); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+func latency(ms float64) *v1alpha1.Latency {
+	return &v1alpha1.Latency{Duration: time.Duration(ms * float64(time.Millisecond))}
+}
+
+// measuredRun has made-up figures wherever the table looks for some: 1.5 ms, 250m and 64Mi everywhere.
+func measuredRun(t *testing.T, name string) *v1alpha1.PerfRun {
+	t.Helper()
+	run := sample(t, name)
+	run.Status.Phase = v1alpha1.PhaseSucceeded
+	added := &v1alpha1.AddedLatency{Value: *latency(1.5)}
+	summary := &v1alpha1.LatencySummary{P50: latency(1.5), P90: latency(1.5), P99: latency(1.5)}
+	for _, c := range run.Spec.Connections {
+		run.Status.Results = append(run.Status.Results, v1alpha1.PointResult{
+			Connections: c, Dapr: &v1alpha1.ArmResult{AchievedRPS: "999.9", Latency: summary}, Added: &v1alpha1.Added{P50: added, P90: added, P99: added}})
+	}
+	cpu, memory := ptr.To(resource.MustParse("250m")), resource.MustParse("64Mi")
+	for _, c := range []v1alpha1.Component{v1alpha1.ComponentApp, v1alpha1.ComponentTargetSidecar} {
+		run.Status.Usage = append(run.Status.Usage, v1alpha1.Usage{Component: c, Arm: v1alpha1.ArmDapr, CPU: cpu, CPUPer1000RPS: cpu, Memory: &v1alpha1.Memory{Mean: memory}})
+	}
+	idle := v1alpha1.ControlPlaneResult{Step: v1alpha1.StepIdle}
+	for _, c := range append([]v1alpha1.Component{v1alpha1.ComponentScheduler}, published...) {
+		idle.Parts = append(idle.Parts, v1alpha1.PartUsage{Component: c, CPU: cpu, Memory: &memory})
+	}
+	run.Status.ControlPlaneResults = []v1alpha1.ControlPlaneResult{idle}
+	return run
+}
+
+func whole(t *testing.T) *table {
+	t.Helper()
+	out := &table{machine: "1 node", runs: map[string]*v1alpha1.PerfRun{}}
+	for _, name := range []string{invocation, grpc, connections, actors, controlPlane} {
+		out.runs[name] = measuredRun(t, name)
+	}
+	return out
+}
+
+func TestEveryPublishedFigureIsMeasured(t *testing.T) {
+	results := whole(t)
+	want := map[string]string{"ms": "1.5", "vCPU": "0.25", "MB": "64", "requests/s": "1000", "": "0"}
+	for _, r := range results.rows() {
+		expected := want[r.unit]
+		switch {
+		case strings.HasSuffix(r.scenario, "HA"):
+			expected = "-"
+		case r.figure == "total CPU":
+			expected = "1"
+		case r.figure == "total memory":
+			expected = "256"
+		}
+		if r.measured != expected || r.verdict != "Succeeded" || r.perfrun == "" {
+			t.Errorf("%+v: want %s", r, expected)
+		}
+	}
+}
+
+func TestHAHasItsOwnFigures(t *testing.T) {
+	results := whole(t)
+	idle := &results.runs[controlPlane].Status.ControlPlaneResults[0]
+	idle.Parts = append(append([]v1alpha1.PartUsage{}, idle.Parts...), idle.Parts[1:]...)
+	for _, r := range results.rows() {
+		if !strings.HasPrefix(r.scenario, "control plane") {
+			continue
+		}
+		if ha := strings.HasSuffix(r.scenario, "HA"); ha != (r.measured != "-") {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestWhatWasNotRunSaysSo(t *testing.T) {
+	results := whole(t)
+	delete(results.runs, actors)
+	results.runs[grpc].Status = v1alpha1.PerfRunStatus{Phase: v1alpha1.PhaseError}
+	for _, r := range results.rows() {
+		switch {
+		case strings.HasPrefix(r.scenario, "actor") && (r.measured != "-" || r.verdict != "not run"),
+			strings.HasSuffix(r.scenario, "gRPC") && (r.measured != "-" || r.verdict != "Error"):
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestCSV(t *testing.T) {
+	text, err := whole(t).csv()
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil || len(lines) != 1+len(figures()) || strings.Join(lines[0], ",") != "source,scenario,figure,unit,published,measured,perfrun,verdict" {
+		t.Errorf("%d lines, %v", len(lines), err)
+	}
+}
