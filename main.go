@@ -1,5 +1,5 @@
 // Command perfrun measures what Dapr costs on a Kubernetes cluster. One binary and one image hold the operator (manager), the pods that it creates
-// (loadtester, target, meter) and the commands for people (watch, report, raw), so that their versions cannot differ.
+// (loadtester, target, meter, sink) and the commands for people (watch, report, raw), so that their versions cannot differ.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(managerCommand(), loadTesterCommand(), targetCommand(), meterCommand(), watchCommand(), reportCommand(), rawCommand())
+	root.AddCommand(managerCommand(), loadTesterCommand(), targetCommand(), sinkCommand(), meterCommand(), watchCommand(), reportCommand(), rawCommand())
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := root.ExecuteContext(ctx)

@@ -104,7 +104,7 @@ func (r *PerfRunReconciler) start(ctx context.Context, o stage.Observation) erro
 		return err
 	}
 	measurements := plan.Measurements(o.Run, o.Settings, *o.Run.Status.Attempt,
-		plan.Pods{LoadTesters: o.LoadTester.Pods, Target: o.Target.Pod(), ControlPlane: o.Dapr.ControlPlane})
+		plan.Pods{LoadTesters: o.LoadTester.Pods, Target: o.Target.Pod(), Sink: o.Sink.Pod(), ControlPlane: o.Dapr.ControlPlane})
 	for i, measurement := range measurements {
 		if o.Testers[i].Progress != nil {
 			continue

@@ -175,7 +175,7 @@ func (r *PerfRunReconciler) wanted(o *stage.Observation) []client.Object {
 		return r.objects(o)
 	}
 	objects := plan.ObjectsOf(o.Run, o.Settings, r.operator())
-	out := append(read(objects), objects.Service, objects.Target)
+	out := append(groundwork(objects), objects.Target)
 	if target := o.Target.Pod(); plan.TargetFirst(o.Settings) && (target == nil || target.Spec.NodeName == "") {
 		return out
 	}
@@ -188,7 +188,16 @@ func (r *PerfRunReconciler) objects(o *stage.Observation) []client.Object {
 	if objects.Fleet != nil {
 		return append(read(objects), objects.Fleet)
 	}
-	return append(read(objects), objects.Service, objects.Target, objects.LoadTester)
+	return append(groundwork(objects), objects.Target, objects.LoadTester)
+}
+
+// groundwork are the objects that come before the Deployments with sidecars.
+func groundwork(objects plan.Objects) []client.Object {
+	out := append(read(objects), objects.Service)
+	if objects.Sink != nil {
+		out = append(out, objects.SinkService, objects.Sink)
+	}
+	return out
 }
 
 // read are the objects that the sidecars read when they start.
@@ -209,7 +218,10 @@ func (r *PerfRunReconciler) observeWorkloads(ctx context.Context, o *stage.Obser
 	if o.LoadTester, err = r.workload(ctx, o.Run, names.LoadTester, plan.RoleLoadTester, int(o.Settings.LoadTesterReplicas)); err != nil {
 		return err
 	}
-	o.Target, err = r.workload(ctx, o.Run, names.Target, plan.RoleTarget, 1)
+	if o.Target, err = r.workload(ctx, o.Run, names.Target, plan.RoleTarget, 1); err != nil || !o.Settings.Export {
+		return err
+	}
+	o.Sink, err = r.workload(ctx, o.Run, names.Sink, plan.RoleSink, 1)
 	return err
 }
 

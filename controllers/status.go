@@ -107,6 +107,7 @@ func applyOutcome(status *v1alpha1.PerfRunStatus, out *results.Outcome) {
 	status.ControlPlane, status.Summary = out.ControlPlane, out.Summary
 	status.Thresholds, status.Reasons = out.Thresholds, out.Reasons
 	status.InvalidBlocks, status.Warnings = out.InvalidBlocks, out.Warnings
+	status.Telemetry = out.Telemetry
 	if status.Environment == nil {
 		status.Environment = &v1alpha1.Environment{}
 	}

@@ -110,6 +110,8 @@ const (
 	ReasonMetricsServerDisagrees = "MetricsServerDisagrees"
 	// ReasonSamplingUnknown: the target is not perfrun's own application, so nobody counted how many requests arrived sampled.
 	ReasonSamplingUnknown = "SamplingUnknown"
+	// ReasonTracesLost: what arrived at the trace sink is not known, or not what the sidecars were to export.
+	ReasonTracesLost = "TracesLost"
 	// ReasonReplicasDisagree: a load tester's percentile differs from that of all of them by more than 10%, and not by chance.
 	ReasonReplicasDisagree = "ReplicasDisagree"
 	// ReasonBlocksNotListed: more blocks are invalid than status.invalidBlocks holds.

@@ -58,6 +58,7 @@ func (s *PerfRunSpec) EffectiveSettings() Settings {
 		Baseline:     ptr.Deref(s.Baseline, baseline),
 		MTLS:         ptr.Deref(s.MTLS, true),
 		Sampling:     ptr.Deref(s.Sampling, DefaultSampling),
+		Metrics:      true,
 		Placement:    ptr.Deref(s.Placement, PlacementDifferentNode),
 		SidecarCPU:   resource.MustParse(DefaultSidecarCPU),
 	}
@@ -68,6 +69,10 @@ func (s *PerfRunSpec) EffectiveSettings() Settings {
 	out.LoadTesterReplicas = 1
 	if s.LoadTester != nil {
 		out.LoadTesterReplicas = ptr.Deref(s.LoadTester.Replicas, out.LoadTesterReplicas)
+	}
+	if s.Telemetry != nil {
+		out.Metrics = ptr.Deref(s.Telemetry.Metrics, out.Metrics)
+		out.Export = ptr.Deref(s.Telemetry.Export, out.Export)
 	}
 	s.Sidecar.limit(&out)
 	return out
@@ -82,6 +87,7 @@ func (s *PerfRunSpec) controlPlaneInForce() Settings {
 		Baseline:     BaselineNone,
 		MTLS:         true,
 		Sampling:     "0",
+		Metrics:      true,
 		Placement:    PlacementAny,
 		SidecarCPU:   resource.MustParse(DefaultSidecarCPU),
 	}

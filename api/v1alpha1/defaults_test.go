@@ -26,6 +26,7 @@ func published(change func(*v1alpha1.Settings)) v1alpha1.Settings {
 		Baseline:     v1alpha1.BaselineDirect,
 		MTLS:         true,
 		Sampling:     "0.1",
+		Metrics:      true,
 		Placement:    v1alpha1.PlacementDifferentNode,
 		SidecarCPU:   resource.MustParse("500m"),
 
@@ -48,7 +49,7 @@ func TestEffectiveSettings(t *testing.T) {
 			want: published(nil),
 		},
 		"empty parents": {
-			spec: v1alpha1.PerfRunSpec{Invocation: &v1alpha1.Invocation{}, Payload: &v1alpha1.Payload{}, Connections: []int32{}, Sidecar: &v1alpha1.SidecarSettings{}},
+			spec: v1alpha1.PerfRunSpec{Invocation: &v1alpha1.Invocation{}, Payload: &v1alpha1.Payload{}, Connections: []int32{}, Sidecar: &v1alpha1.SidecarSettings{}, Telemetry: &v1alpha1.TelemetrySettings{}},
 			want: published(nil),
 		},
 		"everything set": {
@@ -56,6 +57,7 @@ func TestEffectiveSettings(t *testing.T) {
 				Invocation: &v1alpha1.Invocation{Caller: ptr.To(v1alpha1.ProtocolGRPC), Target: ptr.To(v1alpha1.ProtocolGRPC), Proxying: ptr.To(true)},
 				RPS:        ptr.To[int32](500), Payload: &v1alpha1.Payload{Size: quantity("1Mi")}, Duration: seconds(90), Warmup: seconds(20),
 				Connections: []int32{2, 4}, Pairs: ptr.To[int32](8), MTLS: ptr.To(false), Sampling: ptr.To("1"),
+				Telemetry: &v1alpha1.TelemetrySettings{Export: ptr.To(true), Metrics: ptr.To(false)},
 				Baseline:  ptr.To(v1alpha1.BaselineNone),
 				Placement: ptr.To(v1alpha1.PlacementAny),
 				Sidecar:   &v1alpha1.SidecarSettings{CPU: quantity("2"), Memory: quantity("256Mi")},
@@ -65,7 +67,7 @@ func TestEffectiveSettings(t *testing.T) {
 			want: v1alpha1.Settings{
 				Invocation: &v1alpha1.InvocationPath{Caller: v1alpha1.ProtocolGRPC, Target: v1alpha1.ProtocolGRPC, Proxying: true, Display: "gRPC to gRPC, proxied"},
 				RPS:        500, PayloadBytes: 1 << 20, Duration: *seconds(90), Warmup: *seconds(20),
-				Connections: []int32{2, 4}, Pairs: 8, MTLS: false, Sampling: "1",
+				Connections: []int32{2, 4}, Pairs: 8, MTLS: false, Sampling: "1", Export: true, Metrics: false,
 				Baseline:   v1alpha1.BaselineNone,
 				Placement:  v1alpha1.PlacementAny,
 				SidecarCPU: resource.MustParse("2"), SidecarMemory: resource.MustParse("256Mi"),

@@ -79,7 +79,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.invocation) || self.scenario == 'Invocation'",fieldPath=".invocation",message="invocation takes scenario: Invocation; leave it out, or change the scenario"
 // +kubebuilder:validation:XValidation:rule="has(self.controlPlane) ? has(oldSelf.controlPlane) && self.controlPlane == oldSelf.controlPlane : !has(oldSelf.controlPlane)",fieldPath=".controlPlane",message="controlPlane cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || self.scenario == 'ControlPlane'",fieldPath=".controlPlane",message="controlPlane takes scenario: ControlPlane; leave it out, or change the scenario"
-// +kubebuilder:validation:XValidation:rule="self.scenario != 'ControlPlane' || !(has(self.rps) || has(self.payload) || has(self.warmup) || has(self.connections) || has(self.pairs) || has(self.baseline) || has(self.mTLS) || has(self.sampling) || has(self.placement) || has(self.loadTester) || has(self.thresholds))",fieldPath=".scenario",message="scenario ControlPlane sends no load: of the settings it takes only controlPlane, duration, sidecar, target and cleanup"
+// +kubebuilder:validation:XValidation:rule="self.scenario != 'ControlPlane' || !(has(self.rps) || has(self.payload) || has(self.warmup) || has(self.connections) || has(self.pairs) || has(self.baseline) || has(self.mTLS) || has(self.sampling) || has(self.telemetry) || has(self.placement) || has(self.loadTester) || has(self.thresholds))",fieldPath=".scenario",message="scenario ControlPlane sends no load: of the settings it takes only controlPlane, duration, sidecar, target and cleanup"
 // +kubebuilder:validation:XValidation:rule="self.scenario != 'ControlPlane' || !has(self.target) || !has(self.target.image)",fieldPath=".target.image",message="scenario ControlPlane brings up perfrun's own application; leave target.image out"
 // +kubebuilder:validation:XValidation:rule="has(self.rps) ? has(oldSelf.rps) && self.rps == oldSelf.rps : !has(oldSelf.rps)",fieldPath=".rps",message="rps cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.payload) ? has(oldSelf.payload) && self.payload == oldSelf.payload : !has(oldSelf.payload)",fieldPath=".payload",message="payload cannot be changed once the PerfRun exists; create another PerfRun"
@@ -90,6 +90,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.baseline) ? has(oldSelf.baseline) && self.baseline == oldSelf.baseline : !has(oldSelf.baseline)",fieldPath=".baseline",message="baseline cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.mTLS) ? has(oldSelf.mTLS) && self.mTLS == oldSelf.mTLS : !has(oldSelf.mTLS)",fieldPath=".mTLS",message="mTLS cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.sampling) ? has(oldSelf.sampling) && self.sampling == oldSelf.sampling : !has(oldSelf.sampling)",fieldPath=".sampling",message="sampling cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.telemetry) ? has(oldSelf.telemetry) && self.telemetry == oldSelf.telemetry : !has(oldSelf.telemetry)",fieldPath=".telemetry",message="telemetry cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.placement) ? has(oldSelf.placement) && self.placement == oldSelf.placement : !has(oldSelf.placement)",fieldPath=".placement",message="placement cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.sidecar) ? has(oldSelf.sidecar) && self.sidecar == oldSelf.sidecar : !has(oldSelf.sidecar)",fieldPath=".sidecar",message="sidecar cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.loadTester) ? has(oldSelf.loadTester) && self.loadTester == oldSelf.loadTester : !has(oldSelf.loadTester)",fieldPath=".loadTester",message="loadTester cannot be changed once the PerfRun exists; create another PerfRun"
@@ -177,6 +178,10 @@ type PerfRunSpec struct {
 	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:XValidation:rule=`self.matches(r'^(0(\.\d+)?|1(\.0+)?)$')`,message="sampling must be a decimal between 0 and 1 in quotes, such as \"0.1\""
 	Sampling *string `json:"sampling,omitempty"`
+
+	// telemetry says what the sidecars do with what they sample, and whether they keep metrics.
+	// +optional
+	Telemetry *TelemetrySettings `json:"telemetry,omitempty"`
 
 	// placement says on which nodes the load tester and the target run. Default DifferentNode.
 	// +optional

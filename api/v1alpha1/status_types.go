@@ -130,6 +130,10 @@ type PerfRunStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Warnings []Reason `json:"warnings,omitempty"`
 
+	// telemetry is what the sidecars exported. Absent without spec.telemetry.export.
+	// +optional
+	Telemetry *Telemetry `json:"telemetry,omitempty"`
+
 	// raw is where the whole report is kept: histograms and series of every block. Absent where it could not be; the condition RawData then says why.
 	// +optional
 	Raw *RawData `json:"raw,omitempty"`
@@ -165,6 +169,10 @@ type Settings struct {
 	MTLS bool `json:"mTLS"`
 	// sampling is the traced fraction that the sidecars are configured with.
 	Sampling string `json:"sampling"`
+	// export: whether the sidecars export what they have sampled.
+	Export bool `json:"export"`
+	// metrics: whether the sidecars keep and serve metrics.
+	Metrics bool `json:"metrics"`
 	// placement of load tester and target.
 	Placement Placement `json:"placement"`
 	// loadTesterReplicas is the number of load tester pods that the load is divided among.

@@ -31,13 +31,28 @@ const (
 // ConfigurationGVK is Dapr's Configuration, which a sidecar loads by the name in its annotation dapr.io/config.
 var ConfigurationGVK = schema.GroupVersionKind{Group: "dapr.io", Version: "v1alpha1", Kind: "Configuration"}
 
-// NewConfiguration is the Configuration of one run's sidecars. Sampling is the traced fraction, a decimal string.
-func NewConfiguration(namespace, name, sampling string) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"spec": map[string]any{
-			"tracing": map[string]any{"samplingRate": sampling},
-		},
-	}}
+// Telemetry says what sidecars tell of their work.
+type Telemetry struct {
+	// Sampling is the traced fraction, a decimal string.
+	Sampling string
+	// Collector is the host:port of an OTLP collector (gRPC, plain text) that traces are exported to. Empty: the sidecars make the spans of
+	// sampled requests and throw them away.
+	Collector string
+	// Metrics: the sidecars count, and serve the counts.
+	Metrics bool
+}
+
+// NewConfiguration is the Configuration of one run's sidecars.
+func NewConfiguration(namespace, name string, t Telemetry) *unstructured.Unstructured {
+	tracing := map[string]any{"samplingRate": t.Sampling}
+	if t.Collector != "" {
+		tracing["otel"] = map[string]any{"endpointAddress": t.Collector, "protocol": "grpc", "isSecure": false}
+	}
+	spec := map[string]any{"tracing": tracing}
+	if !t.Metrics {
+		spec["metric"] = map[string]any{"enabled": false}
+	}
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetGroupVersionKind(ConfigurationGVK)
 	u.SetNamespace(namespace)
 	u.SetName(name)
@@ -56,6 +71,8 @@ type Sidecar struct {
 	Configuration string
 	// MTLS towards other sidecars. No annotation says so: MTLSPatch does it.
 	MTLS bool
+	// Metrics: it serves its metrics.
+	Metrics bool
 	// CPULimit and MemoryLimit; zero sets none.
 	CPULimit, MemoryLimit resource.Quantity
 	// Image and LogLevel; empty leaves Dapr's own.
@@ -83,6 +100,9 @@ func (s Sidecar) Annotations() map[string]string {
 	if s.AppPort != 0 {
 		a["dapr.io/app-port"] = strconv.Itoa(s.AppPort)
 		a["dapr.io/app-protocol"] = s.AppProtocol
+	}
+	if !s.Metrics {
+		a["dapr.io/enable-metrics"] = "false"
 	}
 	if !s.CPULimit.IsZero() {
 		a["dapr.io/sidecar-cpu-limit"] = s.CPULimit.String()

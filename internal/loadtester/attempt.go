@@ -52,7 +52,7 @@ func begin(ctx context.Context, plan *measure.Plan, procRoot string) *attempt {
 	go func() {
 		defer close(a.ended)
 		defer cancel()
-		report, err := RunPlan(ctx, plan, Environment{ProcRoot: procRoot, PathPatience: pathPatience, HostPatience: hostPatience, Loading: a.loading})
+		report, err := RunPlan(ctx, plan, Environment{ProcRoot: procRoot, PathPatience: pathPatience, HostPatience: hostPatience, ExportQuiet: exportQuiet, Loading: a.loading})
 		a.end(report, err, ctx.Err() != nil)
 	}()
 	return a

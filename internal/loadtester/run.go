@@ -42,6 +42,8 @@ type Environment struct {
 	PathPatience time.Duration
 	// HostPatience is how long the actors' hosts may take to be ready; zero means that they must be at once.
 	HostPatience time.Duration
+	// ExportQuiet is for how long nothing more may arrive at the trace sink before all is taken to be there.
+	ExportQuiet time.Duration
 	// Loading is called as the load of the block with this index begins, and with the number of blocks when there is none left.
 	Loading func(block int)
 }
@@ -64,6 +66,7 @@ func RunPlan(ctx context.Context, plan *measure.Plan, env Environment) (*measure
 		return nil, err
 	}
 	seen.CPUs = runtime.NumCPU()
+	sink := lookAtSink(ctx, plan.SinkURL)
 	r := &run{plan: plan, env: env, ids: newActorIDs(plan), counters: newCounters(plan, env.ProcRoot), report: &measure.Report{
 		Version: measure.Version, Run: plan.Run, Attempt: plan.Attempt, RPS: plan.RPS, URLs: plan.URLs(), Actors: plan.Actors, Observed: seen, Blocks: []measure.BlockReport{},
 	}}
@@ -74,6 +77,9 @@ func RunPlan(ctx context.Context, plan *measure.Plan, env Environment) (*measure
 	}
 	env.Loading(len(plan.Blocks))
 	r.report.Usage = r.counters.series()
+	if err := sink.conclude(ctx, &r.report.Observed, env.ExportQuiet); err != nil {
+		return nil, err
+	}
 	return r.report, nil
 }
 
@@ -128,6 +134,8 @@ func (r *run) openOnce(ctx context.Context, b measure.Block, stop *atomic.Bool) 
 	if err != nil {
 		return nil, &Failure{Cause: measure.CausePath, Message: err.Error()}
 	}
+	// One that asks, and one over each connection.
+	r.sent(b.Arm, 1+int64(len(conns)))
 	if err := prime(ctx, r.plan, r.endpoint(b), conns); err != nil {
 		hangUp(conns)
 		return nil, err
@@ -216,7 +224,15 @@ func (r *run) load(ctx context.Context, i int, b measure.Block, conns []*connect
 		// By the same clock as due: how late the block was does not depend on the time of day.
 		report.Due, report.Start, report.End = due, due.Add(report.Start.Sub(due)), due.Add(report.End.Sub(due))
 	}
+	r.sent(b.Arm, report.Planned-report.Skipped)
 	return report, nil
+}
+
+// sent counts the requests that the sink may get a trace of.
+func (r *run) sent(arm measure.Arm, n int64) {
+	if arm == measure.Dapr && r.plan.SinkURL != "" {
+		r.report.Observed.Sent += n
+	}
 }
 
 // anchored is a plan whose start is counted from now by the clock that nobody sets: one that is set during the run changes nothing then.

@@ -63,6 +63,8 @@ type Plan struct {
 	Counters []Counter `json:"counters"`
 	// TracesURL answers with Traces, and is read at both ends of each measured block of the Dapr arm. Empty: nobody counts.
 	TracesURL string `json:"tracesURL,omitempty"`
+	// SinkURL answers with Exported, and is read before the load and after it. Empty: the sidecars export nothing.
+	SinkURL string `json:"sinkURL,omitempty"`
 	// SidecarMetadataURL is the caller's sidecar's metadata, read once for its version.
 	SidecarMetadataURL string `json:"sidecarMetadataURL"`
 	// MTLSProbe is the host:port of the target's sidecar's internal server, which is asked for a TLS handshake before any load.

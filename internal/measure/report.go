@@ -99,6 +99,12 @@ type Observed struct {
 	// over the measured blocks of the Dapr arm; 0 where nobody counts.
 	Traced  int64 `json:"traced"`
 	Sampled int64 `json:"sampled"`
+	// Sent counts all requests through Dapr, with those of the warm-ups and those that open connections: what the sink may have got a
+	// trace of. Only with Plan.SinkURL, as the two below.
+	Sent int64 `json:"sent,omitempty"`
+	// Exported is what the sink has received; nil if it could not be read, for the reason in ExportError.
+	Exported    *Exported `json:"exported,omitempty"`
+	ExportError string    `json:"exportError,omitempty"`
 }
 
 // SteadyFrom is the fraction of a block after which its rate of answers is counted.

@@ -54,6 +54,28 @@ const (
 	TargetTracesPath = "/traces"
 )
 
+// The trace sink's ports and paths.
+const (
+	// SinkPort takes OTLP over gRPC; it is the port that OpenTelemetry has registered for it.
+	SinkPort = 4317
+	// SinkCountsPort serves what has arrived.
+	SinkCountsPort = 8080
+	// SinkCountsPath answers with Exported.
+	SinkCountsPath = "/counts"
+)
+
+// Exported is what a run's trace sink has received from its sidecars since it started.
+type Exported struct {
+	// Instance is drawn afresh by each process.
+	Instance string `json:"instance"`
+	// Spans received.
+	Spans int64 `json:"spans"`
+	// Traces are the spans without a parent: one for each request that was sampled.
+	Traces int64 `json:"traces"`
+	// Bytes of the messages that they came in, without gRPC's own.
+	Bytes int64 `json:"bytes"`
+}
+
 // Traces are what the target's application has received: requests with a trace context, and those of them that were marked as sampled.
 type Traces struct {
 	Traced  int64 `json:"traced"`

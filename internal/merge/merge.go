@@ -52,7 +52,8 @@ func Reports(shares []Share) (*measure.Report, error) {
 	}
 	out := *first
 	out.RPS, out.Usage, out.Windows, out.Blocks = 0, nil, nil, nil
-	out.Observed.Traced, out.Observed.Sampled = 0, 0
+	// The sink is one for all, and was read by the first.
+	out.Observed.Traced, out.Observed.Sampled, out.Observed.Sent = 0, 0, 0
 	for _, s := range shares {
 		r := s.Report
 		if len(r.Blocks) != len(first.Blocks) {
@@ -61,6 +62,7 @@ func Reports(shares []Share) (*measure.Report, error) {
 		out.RPS += r.RPS
 		out.Observed.Traced += r.Observed.Traced
 		out.Observed.Sampled += r.Observed.Sampled
+		out.Observed.Sent += r.Observed.Sent
 		out.Usage = append(out.Usage, s.usage()...)
 		out.Windows = append(out.Windows, r.Windows...)
 		out.Replicas = append(out.Replicas, measure.Replica{Pod: s.Pod, CPUs: r.Observed.CPUs, ClockOffset: s.ClockOffset})

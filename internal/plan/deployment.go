@@ -20,9 +20,10 @@ type pod struct {
 	replicas   int32
 	// containers of ours, the main one first.
 	containers []container
-	sidecar    dapr.Sidecar
-	settings   v1alpha1.PodSettings
-	affinity   *corev1.Affinity
+	// sidecar that Dapr is to add; zero: none.
+	sidecar  dapr.Sidecar
+	settings v1alpha1.PodSettings
+	affinity *corev1.Affinity
 }
 
 // container says in what the containers differ.
@@ -46,17 +47,20 @@ func deployment(run *v1alpha1.PerfRun, p pod) *appsv1.Deployment {
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
 			Selector: &metav1.LabelSelector{MatchLabels: selector(run, p.role)},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: podLabels(run, p), Annotations: p.sidecar.Annotations()},
+				ObjectMeta: podMeta(run, p),
 				Spec:       podSpec(run, p),
 			},
 		},
 	}
 }
 
-func podLabels(run *v1alpha1.PerfRun, p pod) map[string]string {
-	labels := Labels(run, p.role)
-	labels[LabelMTLS] = strconv.FormatBool(p.sidecar.MTLS)
-	return labels
+func podMeta(run *v1alpha1.PerfRun, p pod) metav1.ObjectMeta {
+	out := metav1.ObjectMeta{Labels: Labels(run, p.role)}
+	if p.sidecar.AppID != "" {
+		out.Labels[LabelMTLS] = strconv.FormatBool(p.sidecar.MTLS)
+		out.Annotations = p.sidecar.Annotations()
+	}
+	return out
 }
 
 // spread asks for replicas on different nodes where that is possible: those of one node share its CPU and its network.

@@ -80,8 +80,10 @@ func blockDuration(s v1alpha1.Settings) time.Duration {
 // Pods are the pods that a measurement needs.
 type Pods struct {
 	// LoadTesters in the order of attempt.LoadTesters.
-	LoadTesters  []*corev1.Pod
-	Target       *corev1.Pod
+	LoadTesters []*corev1.Pod
+	Target      *corev1.Pod
+	// Sink is nil unless the sidecars export their traces.
+	Sink         *corev1.Pod
 	ControlPlane []corev1.Pod
 }
 
@@ -92,12 +94,15 @@ func Measurements(run *v1alpha1.PerfRun, s v1alpha1.Settings, attempt v1alpha1.A
 	for i, tester := range attempt.LoadTesters {
 		out[i] = measurement(run, s, attempt, pods)
 		out[i].Instance = tester.Instance
-		out[i].Counters = ownCounters(pods.LoadTesters[i])
+		out[i].Counters = ownCounters(s, pods.LoadTesters[i])
 		if i == 0 {
 			// What all of them share is read by one.
-			out[i].Counters = append(out[i].Counters, sharedCounters(pods)...)
+			out[i].Counters = append(out[i].Counters, sharedCounters(s, pods)...)
 			if run.Spec.OwnApplication() {
-				out[i].TracesURL = targetURL(pods.Target, measure.TargetTracesPort, measure.TargetTracesPath)
+				out[i].TracesURL = podURL(pods.Target, measure.TargetTracesPort, measure.TargetTracesPath)
+			}
+			if pods.Sink != nil {
+				out[i].SinkURL = podURL(pods.Sink, measure.SinkCountsPort, measure.SinkCountsPath)
 			}
 		}
 		if len(out) > 1 {
@@ -127,28 +132,27 @@ func measurement(run *v1alpha1.PerfRun, s v1alpha1.Settings, attempt v1alpha1.At
 	}
 }
 
-func targetURL(target *corev1.Pod, port int, path string) string {
-	return "http://" + hostPort(target.Status.PodIP, port) + path
+func podURL(pod *corev1.Pod, port int, path string) string {
+	return "http://" + hostPort(pod.Status.PodIP, port) + path
 }
 
-// ownCounters are a load tester's: /proc in its own pod, which holds it and its sidecar, and the sidecar's metrics.
-func ownCounters(tester *corev1.Pod) []measure.Counter {
-	return []measure.Counter{
-		{Component: string(v1alpha1.ComponentLoadTester), Sidecar: string(v1alpha1.ComponentCallerSidecar),
-			Pod: tester.Name, Source: measure.SourceLocalProc},
-		{Component: string(v1alpha1.ComponentCallerSidecar), Pod: tester.Name,
-			Source: measure.SourcePrometheus, URL: dapr.MetricsURL(tester.Status.PodIP)},
+// ownCounters are a load tester's: /proc in its own pod, which holds it and its sidecar, and the sidecar's metrics if it has any.
+func ownCounters(s v1alpha1.Settings, tester *corev1.Pod) []measure.Counter {
+	out := []measure.Counter{{Component: string(v1alpha1.ComponentLoadTester), Sidecar: string(v1alpha1.ComponentCallerSidecar),
+		Pod: tester.Name, Source: measure.SourceLocalProc}}
+	if s.Metrics {
+		out = append(out, daprCounter(string(v1alpha1.ComponentCallerSidecar), tester))
 	}
+	return out
 }
 
-// sharedCounters are /proc in the target's pod, and the metrics of its sidecar and of every process of Dapr's control plane.
-func sharedCounters(pods Pods) []measure.Counter {
+// sharedCounters are /proc in the target's pod, and the metrics of its sidecar, if it has any, and of every process of Dapr's control plane.
+func sharedCounters(s v1alpha1.Settings, pods Pods) []measure.Counter {
 	target := pods.Target
-	out := []measure.Counter{
-		{Component: string(v1alpha1.ComponentApp), Sidecar: string(v1alpha1.ComponentTargetSidecar), Pod: target.Name,
-			Source: measure.SourceRemoteProc, URL: targetURL(target, measure.TargetUsagePort, measure.TargetUsagePath)},
-		{Component: string(v1alpha1.ComponentTargetSidecar), Pod: target.Name,
-			Source: measure.SourcePrometheus, URL: dapr.MetricsURL(target.Status.PodIP)},
+	out := []measure.Counter{{Component: string(v1alpha1.ComponentApp), Sidecar: string(v1alpha1.ComponentTargetSidecar), Pod: target.Name,
+		Source: measure.SourceRemoteProc, URL: podURL(target, measure.TargetUsagePort, measure.TargetUsagePath)}}
+	if s.Metrics {
+		out = append(out, daprCounter(string(v1alpha1.ComponentTargetSidecar), target))
 	}
 	for i := range pods.ControlPlane {
 		pod := &pods.ControlPlane[i]
@@ -156,8 +160,12 @@ func sharedCounters(pods Pods) []measure.Counter {
 		if !ok || pod.Status.PodIP == "" {
 			continue
 		}
-		out = append(out, measure.Counter{Component: string(part), Pod: pod.Name,
-			Source: measure.SourcePrometheus, URL: dapr.MetricsURL(pod.Status.PodIP)})
+		out = append(out, daprCounter(string(part), pod))
 	}
 	return out
+}
+
+// daprCounter is a Dapr process's own metrics.
+func daprCounter(component string, pod *corev1.Pod) measure.Counter {
+	return measure.Counter{Component: component, Pod: pod.Name, Source: measure.SourcePrometheus, URL: dapr.MetricsURL(pod.Status.PodIP)}
 }

@@ -39,6 +39,7 @@ const (
 	RoleTarget     = "target"
 	// RoleFleet is the pods of scenario ControlPlane.
 	RoleFleet = "fleet"
+	RoleSink  = "sink"
 )
 
 // Names of what a run creates.
@@ -51,6 +52,8 @@ type Names struct {
 	Configuration string
 	// StateStore names the Component that keeps the actors' state where the spec names none, ActorType the type that is the run's own.
 	StateStore, ActorType string
+	// Sink names the trace sink's Deployment and Service.
+	Sink string
 	// RawData names the ConfigMap with the whole report.
 	RawData string
 }
@@ -68,7 +71,7 @@ func NamesOf(run *v1alpha1.PerfRun) Names {
 		base = "perfrun-" + hex.EncodeToString(sum[:])[:12]
 	}
 	return Names{LoadTester: base + "-loadtester", Target: base + "-target", Fleet: base + "-fleet", Configuration: base + "-perfrun",
-		StateStore: base + "-actors", ActorType: base + "-actor", RawData: base + "-raw"}
+		StateStore: base + "-actors", ActorType: base + "-actor", Sink: base + "-sink", RawData: base + "-raw"}
 }
 
 // Labels on an object of the run; role may be empty.

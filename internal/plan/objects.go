@@ -28,6 +28,9 @@ type Objects struct {
 	LoadTester *appsv1.Deployment
 	// Fleet is all that there is in scenario ControlPlane beside the Configuration and the state store.
 	Fleet *appsv1.Deployment
+	// Sink and SinkService are nil unless the sidecars export their traces.
+	Sink        *appsv1.Deployment
+	SinkService *corev1.Service
 }
 
 // Operator is what the objects take from the operator that creates them.
@@ -44,7 +47,7 @@ type Operator struct {
 func ObjectsOf(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) Objects {
 	names := NamesOf(run)
 	out := Objects{
-		Configuration: owned(run, dapr.NewConfiguration(run.Namespace, names.Configuration, settings.Sampling)),
+		Configuration: owned(run, dapr.NewConfiguration(run.Namespace, names.Configuration, telemetry(run, settings))),
 		StateStore:    stateStore(run, settings),
 	}
 	if settings.ControlPlane != nil {
@@ -54,6 +57,9 @@ func ObjectsOf(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) O
 	out.Service = service(run, settings, names.Target)
 	out.Target = deployment(run, targetPod(run, settings, op))
 	out.LoadTester = deployment(run, loadTesterPod(run, settings, op))
+	if settings.Export {
+		out.Sink, out.SinkService = deployment(run, sinkPod(run, op)), sinkService(run)
+	}
 	return out
 }
 
@@ -115,7 +121,7 @@ func podSettings(own *v1alpha1.PodSettings, cpu resource.Quantity) v1alpha1.PodS
 func sidecar(run *v1alpha1.PerfRun, settings v1alpha1.Settings, names Names, appID string) dapr.Sidecar {
 	own := ptr.Deref(run.Spec.Sidecar, v1alpha1.SidecarSettings{})
 	return dapr.Sidecar{
-		AppID: appID, Configuration: names.Configuration, MTLS: settings.MTLS,
+		AppID: appID, Configuration: names.Configuration, MTLS: settings.MTLS, Metrics: settings.Metrics,
 		CPULimit: settings.SidecarCPU, MemoryLimit: settings.SidecarMemory,
 		Image: ptr.Deref(own.Image, ""), LogLevel: ptr.Deref(own.LogLevel, ""),
 	}

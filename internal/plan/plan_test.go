@@ -57,6 +57,7 @@ func TestObjectsAreRenderedAsReviewed(t *testing.T) {
 		"everything": run(func(s *v1alpha1.PerfRunSpec) {
 			s.Sampling = ptr.To("1")
 			s.MTLS = ptr.To(false)
+			s.Telemetry = &v1alpha1.TelemetrySettings{Export: ptr.To(true), Metrics: ptr.To(false)}
 			s.Placement = ptr.To(v1alpha1.PlacementSameNode)
 			s.Sidecar = &v1alpha1.SidecarSettings{CPU: ptr.To(resource.MustParse("0")), Memory: ptr.To(resource.MustParse("256Mi")),
 				Image: ptr.To("example.org/daprd:1"), LogLevel: ptr.To("warn")}
@@ -86,6 +87,9 @@ func TestObjectsAreRenderedAsReviewed(t *testing.T) {
 			}
 			if objects.StateStore != nil {
 				all = append(all, objects.StateStore.Object)
+			}
+			if objects.Sink != nil {
+				all = append(all, objects.SinkService, objects.Sink)
 			}
 			for _, o := range all {
 				doc, err := yaml.Marshal(o)
@@ -193,7 +197,7 @@ func TestNamesAreValidForEveryPerfRun(t *testing.T) {
 		r := run()
 		r.Name = name
 		n := NamesOf(r)
-		for _, got := range []string{n.LoadTester, n.Target, n.Configuration, n.StateStore} {
+		for _, got := range []string{n.LoadTester, n.Target, n.Configuration, n.StateStore, n.Sink} {
 			if errs := validation.IsDNS1035Label(got); len(errs) > 0 {
 				t.Errorf("%s -> %s: %v", name, got, errs)
 			}

@@ -106,6 +106,10 @@ func (p *printer) conditions(run *v1alpha1.PerfRun) {
 		rows = append(rows, row("mTLS", onOff(*e.MTLS)+", as seen on the wire"))
 	}
 	rows = append(rows, row("sampling", fmt.Sprintf("%s asked, %s seen at the target", s.Sampling, known(e.Sampling))))
+	rows = append(rows, exported(run.Status.Telemetry)...)
+	if !s.Metrics {
+		rows = append(rows, row("metrics", "off in the sidecars"))
+	}
 	limit := "no CPU limit"
 	if !s.SidecarCPU.IsZero() {
 		limit = s.SidecarCPU.String() + " CPU"

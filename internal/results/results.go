@@ -61,6 +61,7 @@ type Outcome struct {
 	Reasons         []v1alpha1.Reason
 	InvalidBlocks   []v1alpha1.InvalidBlock
 	Warnings        []v1alpha1.Reason
+	Telemetry       *v1alpha1.Telemetry
 }
 
 // Build makes the outcome of a report. An error means that the report cannot be read.
@@ -83,7 +84,8 @@ func Build(in Input) (*Outcome, error) {
 		out.Results = append(out.Results, p.result(in.Report, both))
 	}
 	out.Usage = usage(in)
-	out.InvalidBlocks, out.Warnings = listed(blocks.invalid, slices.Concat(drift(points), disagreements(in.Report, points), uncounted(in), throttled(out.Usage), contradicted(out.Usage)))
+	out.InvalidBlocks, out.Warnings = listed(blocks.invalid, slices.Concat(drift(points), disagreements(in.Report, points), uncounted(in), tracesLost(in), throttled(out.Usage), contradicted(out.Usage)))
+	out.Telemetry = telemetry(in)
 	out.ControlPlane = controlPlane(in.Components, out.Usage)
 	out.Summary = summary(out.Usage)
 	out.decide()

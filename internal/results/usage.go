@@ -64,6 +64,10 @@ func usageOf(in Input, c Component, arm measure.Arm) v1alpha1.Usage {
 			out.Note = "not read"
 		}
 	}
+	if !in.Settings.Metrics && slices.Contains(sidecars, c.Component) {
+		out.CrossChecks = append(out.CrossChecks, v1alpha1.CrossCheck{
+			Source: v1alpha1.SourceDaprMetrics, Note: "unavailable: the sidecars' metrics are off (spec.telemetry.metrics)"})
+	}
 	if arm == measure.Dapr {
 		out.CrossChecks = append(out.CrossChecks, metricsServer(in, c, primary))
 	}

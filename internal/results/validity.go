@@ -100,24 +100,26 @@ func wrongNodes(in Input) string {
 	return ""
 }
 
-// wrongSampling compares the marks on the requests that arrived with the declared fraction. Each request is sampled or not by itself,
-// so the count is binomial; six standard deviations are never reached by chance.
+// wrongSampling compares the marks on the requests that arrived with the declared fraction.
 func wrongSampling(in Input) string {
-	n := float64(in.Report.Observed.Traced)
-	want, err := strconv.ParseFloat(in.Settings.Sampling, 64)
-	if n == 0 || err != nil {
+	seen := in.Report.Observed
+	if !offSampling(seen.Sampled, seen.Traced, in.Settings.Sampling, 1) {
 		return ""
 	}
-	got := float64(in.Report.Observed.Sampled) / n
-	if math.Abs(got-want) <= samplingSigmas*math.Sqrt(want*(1-want)/n)+1/n {
-		return ""
-	}
-	return fmt.Sprintf("%.3f of the requests arrived marked as sampled, although sampling is %s", got, in.Settings.Sampling)
+	return fmt.Sprintf("%.3f of the requests arrived marked as sampled, although sampling is %s", float64(seen.Sampled)/float64(seen.Traced), in.Settings.Sampling)
+}
+
+// offSampling tells whether a count of sampled requests is further from the declared fraction than chance and so much slack explain. Each
+// request is sampled or not by itself, so the count is binomial; six standard deviations are never reached by chance.
+func offSampling(sampled, requests int64, declared string, slack float64) bool {
+	n := float64(requests)
+	want, err := strconv.ParseFloat(declared, 64)
+	return err == nil && n > 0 && math.Abs(float64(sampled)-want*n) > samplingSigmas*math.Sqrt(want*(1-want)*n)+slack
 }
 
 // uncounted warns that the declared sampling was not observed.
 func uncounted(in Input) []v1alpha1.Reason {
-	if !in.ForeignTarget {
+	if !in.ForeignTarget || in.Report.Observed.Exported != nil {
 		return nil
 	}
 	return []v1alpha1.Reason{{Reason: v1alpha1.ReasonSamplingUnknown, Message: fmt.Sprintf(

@@ -67,6 +67,11 @@ func missing(o Observation) *obstacle {
 	if block := unready(o, o.LoadTester, int(o.Settings.LoadTesterReplicas)); block != nil {
 		return block
 	}
+	if o.Settings.Export {
+		if block := unready(o, o.Sink, 1); block != nil {
+			return block
+		}
+	}
 	for i, tester := range o.Testers {
 		if tester.Info == nil {
 			return &obstacle{v1alpha1.ReasonLoadTesterUnreachable,
@@ -99,7 +104,7 @@ func unreadyPod(o Observation, pod *corev1.Pod) *obstacle {
 	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
 		return &obstacle{v1alpha1.ReasonUnschedulable, fmt.Sprintf("no node takes pod %s: %s%s", pod.Name, c.Message, placementAdvice(o))}
 	}
-	if dapr.SidecarSpec(pod) == nil {
+	if pod.Labels[plan.LabelRole] != plan.RoleSink && dapr.SidecarSpec(pod) == nil {
 		return &obstacle{v1alpha1.ReasonSidecarNotInjected,
 			fmt.Sprintf("pod %s came up without Dapr's sidecar: the injector did not answer or leaves namespace %s out; see its log: kubectl -n %s logs -l app=%s",
 				pod.Name, pod.Namespace, o.Dapr.Namespace, dapr.InjectorWebhook)}

@@ -41,6 +41,8 @@ type Observation struct {
 	JavaHost bool
 	// LoadTester and Target as found.
 	LoadTester, Target Workload
+	// Sink as found; empty unless the sidecars export their traces.
+	Sink Workload
 	// Testers are the words of the load testers in LoadTester.Pods, in their order.
 	Testers []Tester
 	// Fleet is the pods of scenario ControlPlane.

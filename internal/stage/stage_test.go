@@ -14,6 +14,7 @@ import (
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/internal/dapr"
 	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/plan"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -233,6 +234,13 @@ func TestDecide(t *testing.T) {
 			o.Run.Status.StartTime = &metav1.Time{Time: now.Add(-2 * time.Minute)}
 			o.Dapr.Namespace = ""
 		}), None, failed, v1alpha1.ReasonInjectorMissing, "not ready after 1m0s"},
+		{"no trace sink yet", ready(preparing, func(o *Observation) { o.Settings.Export = true; o.Sink = Workload{Deployment: &appsv1.Deployment{}} }),
+			None, preparing, v1alpha1.ReasonPreparing, "waiting for the pods to be created"},
+		{"a trace sink needs no sidecar", ready(preparing, func(o *Observation) {
+			sink := pod("sink")
+			sink.Labels, sink.Spec.Containers = map[string]string{plan.LabelRole: plan.RoleSink}, sink.Spec.Containers[:1]
+			o.Settings.Export, o.Sink = true, Workload{Deployment: &appsv1.Deployment{}, Pods: []*corev1.Pod{sink}}
+		}), Record, measuring, v1alpha1.ReasonMeasuring, ""},
 		{"the attempt is recorded before any load", ready(preparing), Record, measuring, v1alpha1.ReasonMeasuring, ""},
 
 		{"a recorded attempt that the load tester does not know is started", ready(measuring), Start, measuring, v1alpha1.ReasonMeasuring, ""},

@@ -180,6 +180,15 @@ func (f Fetcher) Traces(ctx context.Context, url string) (traces measure.Traces,
 	return traces, err
 }
 
+// Exported reads what a trace sink serves at url, within 3 seconds.
+func (f Fetcher) Exported(ctx context.Context, url string) (exported measure.Exported, err error) {
+	err = f.get(ctx, url, func(body io.Reader) (err error) {
+		exported, err = decode[measure.Exported](body)
+		return err
+	})
+	return exported, err
+}
+
 func (f Fetcher) get(ctx context.Context, url string, read func(io.Reader) error) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()

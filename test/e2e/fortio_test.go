@@ -43,7 +43,7 @@ func startFortio(ctx context.Context, run *v1alpha1.PerfRun, name string, sideca
 	GinkgoHelper()
 	pod := fortioPod(run, name)
 	if sidecar {
-		pod.Annotations = dapr.Sidecar{AppID: name, Configuration: plan.NamesOf(run).Configuration,
+		pod.Annotations = dapr.Sidecar{AppID: name, Configuration: plan.NamesOf(run).Configuration, Metrics: true,
 			CPULimit: run.Status.Settings.SidecarCPU, MemoryLimit: run.Status.Settings.SidecarMemory}.Annotations()
 	}
 	Expect(cluster.Create(ctx, pod)).To(Succeed())

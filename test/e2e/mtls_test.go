@@ -22,18 +22,21 @@ func withMTLS(on bool) change { return func(s *v1alpha1.PerfRunSpec) { s.MTLS = 
 func mutualTLS() {
 	It("measures without mTLS on a cluster that has it", func(ctx SpecContext) {
 		expectClusterMTLS(ctx, true)
-		run := perfRun(cluster.newNamespace(ctx), "without-mtls", withMTLS(false))
+		run := perfRun(cluster.newNamespace(ctx), "without-mtls", withMTLS(false), exporting("0"))
 		Expect(cluster.Create(ctx, run)).To(Succeed())
 		cluster.awaitMeasured(ctx, run, preparing+time.Minute)
 		Expect(run.Status.Environment.MTLS).To(HaveValue(BeFalse()), "mTLS, as seen on the wire")
+		expectExported(run, 0)
 	}, SpecTimeout(4*time.Minute))
 
 	It("measures with mTLS on a cluster that has it switched off", func(ctx SpecContext) {
 		setClusterMTLS(ctx, false)
-		run := perfRun(cluster.newNamespace(ctx), "with-mtls", withMTLS(true))
+		run := perfRun(cluster.newNamespace(ctx), "with-mtls", kept, withMTLS(true), exporting("0.1"))
 		Expect(cluster.Create(ctx, run)).To(Succeed())
 		cluster.awaitMeasured(ctx, run, preparing+time.Minute)
 		Expect(run.Status.Environment.MTLS).To(HaveValue(BeTrue()), "mTLS, as seen on the wire")
+		expectExported(run, 0.1)
+		Expect(cluster.metricsOf(ctx, run, plan.RoleTarget)).To(ContainSubstring("dapr_"), "what the sidecar serves by default")
 	}, SpecTimeout(4*time.Minute))
 
 	It("ends before any load where the sidecars do not have the mTLS that was asked for", func(ctx SpecContext) {

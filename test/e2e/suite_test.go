@@ -53,5 +53,6 @@ var _ = Describe("perfrun on a cluster with Dapr", Serial, Ordered, ContinueOnFa
 	queue()
 	podSecurity()
 	mutualTLS()
+	telemetry()
 	obstacles()
 })
