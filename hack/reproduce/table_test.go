@@ -32,17 +32,15 @@ func sample(t *testing.T, name string) *v1alpha1.PerfRun {
 	return run
 }
 
-func latency(ms float64) *v1alpha1.Latency {
-	return &v1alpha1.Latency{Duration: time.Duration(ms * float64(time.Millisecond))}
-}
+var latency = &v1alpha1.Latency{Duration: 1500 * time.Microsecond}
 
 // measuredRun has made-up figures wherever the table looks for some: 1.5 ms, 250m and 64Mi everywhere.
 func measuredRun(t *testing.T, name string) *v1alpha1.PerfRun {
 	t.Helper()
 	run := sample(t, name)
 	run.Status.Phase = v1alpha1.PhaseSucceeded
-	added := &v1alpha1.AddedLatency{Value: *latency(1.5)}
-	summary := &v1alpha1.LatencySummary{P50: latency(1.5), P90: latency(1.5), P99: latency(1.5)}
+	added := &v1alpha1.AddedLatency{Value: *latency}
+	summary := &v1alpha1.LatencySummary{P50: latency, P90: latency, P99: latency}
 	for _, c := range run.Spec.Connections {
 		run.Status.Results = append(run.Status.Results, v1alpha1.PointResult{
 			Connections: c, Dapr: &v1alpha1.ArmResult{AchievedRPS: "999.9", Latency: summary}, Added: &v1alpha1.Added{P50: added, P90: added, P99: added}})

@@ -12,7 +12,7 @@ import (
 func (p *printer) controlPlane(run *v1alpha1.PerfRun) {
 	for _, step := range run.Status.ControlPlaneResults {
 		p.line("")
-		p.line("%s, %s: %s", step.Step, step.Duration.Duration.Round(100*time.Millisecond), aboutStep(step))
+		p.line("%s, %s: %s", step.Step, step.Duration.Round(100*time.Millisecond), aboutStep(step))
 		rows := []string{row("COMPONENT", "POD", "CPU", "CPU TIME", "MEMORY", "DRIVEN BY")}
 		for _, part := range step.Parts {
 			rows = append(rows, partRow(part))
