@@ -263,7 +263,7 @@ func TestSteadyRate(t *testing.T) {
 		time.Sleep(25 * ms)
 		_, _ = io.WriteString(w, "ok")
 	}))
-	for _, tc := range []struct{ rps, least, most float64 }{{50, 45, 55}, {100, 40, 85}} {
+	for _, tc := range []struct{ rps, least, most float64 }{{50, 30, 55}, {100, 20, 85}} {
 		report, _ := driven(context.Background(), t, planFor(url, tc.rps, 2, 2*time.Second))
 		if rate := float64(report.Steady) / report.SteadyTime.Seconds(); rate < tc.least || rate > tc.most {
 			t.Errorf("%g requests/s: %g answers/s, want %g to %g", tc.rps, rate, tc.least, tc.most)

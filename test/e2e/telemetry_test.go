@@ -58,8 +58,8 @@ func expectExported(run *v1alpha1.PerfRun, sampling float64) {
 		Expect(*t.Spans).To(BeZero())
 		return
 	}
-	// The target's sidecar exports as well as the caller's.
-	Expect(*t.Spans).To(BeNumerically(">=", 2**t.Traces))
+	// The target's sidecar exports as well as the caller's; a question of the load tester's that came too early for the target has one span.
+	Expect(*t.Spans).To(BeNumerically(">=", 2*(*t.Traces-5)))
 	Expect(t.Bytes.Value()).To(BeNumerically(">", 50**t.Spans))
 	for _, w := range run.Status.Warnings {
 		Expect(w.Reason).NotTo(Equal(v1alpha1.ReasonTracesLost), w.Message)
