@@ -50,7 +50,8 @@ func NewConfiguration(namespace, name string, t Telemetry) *unstructured.Unstruc
 	}
 	spec := map[string]any{"tracing": tracing}
 	if !t.Metrics {
-		spec["metric"] = map[string]any{"enabled": false}
+		// Dapr has the field by two names, each of which the API server fills in with enabled where it is missing; the second wins.
+		spec["metric"], spec["metrics"] = map[string]any{"enabled": false}, map[string]any{"enabled": false}
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetGroupVersionKind(ConfigurationGVK)
