@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -27,7 +28,7 @@ import (
 func wholePlan(t *testing.T) *measure.Plan {
 	t.Helper()
 	app := target.New()
-	usageURL := strings.TrimSuffix(serving(t, meter.Handler("")), "/echo") + measure.TargetUsagePath
+	usageURL := strings.TrimSuffix(serving(t, meter.Handler(procBeside(t))), "/echo") + measure.TargetUsagePath
 	tracesURL := strings.TrimSuffix(serving(t, app.TracesHandler()), "/echo") + measure.TargetTracesPath
 	metrics := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "process_cpu_seconds_total 1.5\nprocess_resident_memory_bytes 1000\n")
@@ -57,6 +58,23 @@ func wholePlan(t *testing.T) *measure.Plan {
 		{Component: "operator", Pod: "operator-0", Source: measure.SourcePrometheus, URL: "http://127.0.0.1:1/metrics"},
 	}
 	return plan
+}
+
+// procBeside is a view of /proc with this process as the meter, and another as the application beside it.
+func procBeside(t *testing.T) string {
+	t.Helper()
+	application := exec.CommandContext(t.Context(), "sleep", "60")
+	if err := application.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = application.Process.Kill(); _ = application.Wait() })
+	root, pid := ownProc(t), strconv.Itoa(application.Process.Pid)
+	for _, name := range []string{pid, "stat"} {
+		if err := os.Symlink(filepath.Join("/proc", name), filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
 }
 
 // ownProc is a view of /proc with this process alone, as in a pod without sidecar: on this machine a real one may be running.
