@@ -108,7 +108,7 @@ bench: $(BIN)/fortio ## Check the load tester's figures and its cost against the
 	go run ./test/bench -out=$(LOCAL)/bench -fortio=$(BIN)/fortio $(BENCHFLAGS)
 
 .PHONY: reproduce
-reproduce: ## Measure everything that Dapr has published, on the cluster of KUBECONFIG or else the local one, side by side; 30 minutes.
+reproduce: ## Measure everything that Dapr has published, on the cluster of KUBECONFIG or else the local one, side by side; 20 minutes.
 	KUBECONFIG=$${KUBECONFIG:-$(LOCAL)/cluster/kubeconfig} go run ./hack/reproduce -csv=$(LOCAL)/reproduction.csv -markdown=docs/reproduction.md $(REPRODUCEFLAGS)
 
 ##@ Build

@@ -4,8 +4,6 @@ import (
 	"strconv"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
-
 	"perfrun.dev/perfrun/api/v1alpha1"
 )
 
@@ -28,8 +26,8 @@ type figure struct {
 // The sources, each with the version of Dapr that its figures are of.
 const (
 	docs10    = "docs.dapr.io, Dapr 1.0"
-	release17 = "release 1.17"
-	release18 = "release 1.18"
+	release17 = "Dapr 1.17"
+	release18 = "Dapr 1.18"
 )
 
 // The samples in config/samples/published.
@@ -223,12 +221,22 @@ func restartsOf(c v1alpha1.Component) func(*v1alpha1.PerfRun) *float64 {
 	}
 }
 
-func cpuOfParts(u v1alpha1.PartUsage) *resource.Quantity { return u.CPU }
+func cpuOfParts(u v1alpha1.PartUsage) *float64 {
+	if u.CPU == nil {
+		return nil
+	}
+	return some(u.CPU.AsApproximateFloat64())
+}
 
-func memoryOfParts(u v1alpha1.PartUsage) *resource.Quantity { return u.Memory }
+func memoryOfParts(u v1alpha1.PartUsage) *float64 {
+	if u.Memory == nil {
+		return nil
+	}
+	return some(u.Memory.AsApproximateFloat64() / megabyte)
+}
 
 // idle is a figure of the named parts together in the step Idle, if the cluster's control plane has as many replicas as the figure is about.
-func idle(ha bool, pick func(v1alpha1.PartUsage) *resource.Quantity, components ...v1alpha1.Component) func(*v1alpha1.PerfRun) *float64 {
+func idle(ha bool, pick func(v1alpha1.PartUsage) *float64, components ...v1alpha1.Component) func(*v1alpha1.PerfRun) *float64 {
 	return func(run *v1alpha1.PerfRun) *float64 {
 		if len(run.Status.ControlPlaneResults) == 0 {
 			return nil
@@ -241,14 +249,11 @@ func idle(ha bool, pick func(v1alpha1.PartUsage) *resource.Quantity, components 
 					continue
 				}
 				replicas++
-				sum += pick(part).AsApproximateFloat64()
+				sum += *pick(part)
 			}
 		}
 		if replicas == 0 || ha != (replicas > len(components)) {
 			return nil
-		}
-		if sum > 1000 { // bytes rather than vCPU
-			sum /= megabyte
 		}
 		return some(sum)
 	}

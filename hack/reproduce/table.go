@@ -133,10 +133,10 @@ func (t *table) markdown() ([]byte, error) {
 const differences = `
 ## What differs from the published conditions
 
-- **Machines.** The figures of the documentation are from a cluster of 3 nodes with 4 cores and 8 GB each, those of the release notes from Azure nodes. The machine of this table is named above; on perfrun's local cluster all nodes share one
+- **Machines.** The figures of the documentation are from a cluster of 3 nodes with 4 cores and 8 GB each, those of later versions do not say theirs. The machine of this table is named above; on perfrun's local cluster all nodes share one
   machine's cores, so that load tester, target, sidecars and control plane compete.
-- **The sidecar's CPU limit** is the 0.5 vCPU of the documentation. The harness that made the releases' figures sets 4.0.
-- **Sampling** is the 0.1 of the documentation; the releases' harness leaves Dapr's default of 0.0001.
+- **The sidecar's CPU limit** is the 0.5 vCPU of the documentation. The harness of later versions sets 4.0.
+- **Sampling** is the 0.1 of the documentation; the harness of later versions leaves Dapr's default of 0.0001.
 - **Placement** is on different nodes, as documented; the harness asks only for the same zone.
 - **CPU** is exact, over exactly the load. The published figures are one reading of metrics-server after the load: "2m at 500 requests/s" is what an idle sidecar takes.
 - **Memory** is resident memory, which holds the program's own file as well; the published figures are working sets. They are of different kinds and are not to be compared closely. "MB" is 2^20 bytes here; what it is in the tables they do not say.

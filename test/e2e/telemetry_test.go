@@ -32,9 +32,9 @@ func telemetry() {
 		cluster.awaitMeasured(ctx, run, preparing+time.Minute)
 		expectExported(run, 1)
 		// Dapr serves a page all the same, which tells of the process alone.
-		if page, err := cluster.metricsOf(ctx, run, plan.RoleTarget); err == nil {
-			Expect(page).NotTo(ContainSubstring("dapr_http_"), "the sidecar counts requests, although its metrics are off")
-		}
+		page, err := cluster.metricsOf(ctx, run, plan.RoleTarget)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(page).To(And(ContainSubstring("process_cpu_seconds_total"), Not(ContainSubstring("dapr_http_"))), "the sidecar counts requests, although its metrics are off")
 		for _, u := range usageOf(run, v1alpha1.ArmDapr) {
 			Expect(u.CPU).NotTo(BeNil(), "%s has no CPU: %s", u.Component, u.Note)
 			if u.Component == v1alpha1.ComponentCallerSidecar || u.Component == v1alpha1.ComponentTargetSidecar {
