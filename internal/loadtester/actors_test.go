@@ -39,7 +39,7 @@ func newActorHost() *actorHost {
 // actorPlan has a warm-up and a block of 50 requests over 4 connections, each of one arm.
 func actorPlan(t *testing.T, host http.Handler, warm int) *measure.Plan {
 	t.Helper()
-	base := strings.TrimSuffix(serving(t, host), "/echo")
+	base := strings.TrimSuffix(serverOf(t, host), "/echo")
 	plan := planFor(base, 100, 4, 500*ms)
 	endpoint := measure.Endpoint{Method: "PUT", URL: base + "/actors/Counter/" + measure.ActorID + "/method/echo"}
 	plan.Endpoints = map[measure.Arm]measure.Endpoint{measure.Baseline: endpoint, measure.Dapr: endpoint}

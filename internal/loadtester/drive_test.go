@@ -30,14 +30,14 @@ func planFor(url string, rps float64, connections int, d time.Duration) *measure
 	}
 }
 
-func serving(t *testing.T, handler http.Handler) string {
+func serverOf(t *testing.T, handler http.Handler) string {
 	t.Helper()
 	srv := httptest.NewServer(handler)
 	t.Cleanup(srv.Close)
 	return srv.URL + "/echo"
 }
 
-func echoServer(t *testing.T) string { return serving(t, target.New().Handler()) }
+func echoServer(t *testing.T) string { return serverOf(t, target.New().Handler()) }
 
 // driven drives the plan's first block and keeps the connections for a look at their samples.
 func driven(ctx context.Context, t *testing.T, plan *measure.Plan) (measure.BlockReport, []*connection) {
@@ -123,7 +123,7 @@ func TestScheduleIsFortios(t *testing.T) {
 func TestStall(t *testing.T) {
 	t.Parallel()
 	var began atomic.Int64
-	url := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	url := serverOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if at := began.Load(); at != 0 {
 			if since := time.Since(time.Unix(0, at)); since > 700*ms && since < 1200*ms {
 				time.Sleep(1200*ms - since)
@@ -200,7 +200,7 @@ func TestTotals(t *testing.T) {
 func TestErrorsAreCountedByCode(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64
-	url := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	url := serverOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		switch n.Add(1) % 5 {
 		case 1:
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -227,7 +227,7 @@ func TestErrorsAreCountedByCode(t *testing.T) {
 func TestDeadlineSkipsAndCounts(t *testing.T) {
 	t.Parallel()
 	var slow atomic.Bool
-	url := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	url := serverOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if slow.Load() {
 			time.Sleep(150 * ms)
 		}
@@ -259,7 +259,7 @@ func TestLargeBodiesComeBackWhole(t *testing.T) {
 // even if an answer at the end is late.
 func TestSteadyRate(t *testing.T) {
 	t.Parallel()
-	url := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	url := serverOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		time.Sleep(25 * ms)
 		_, _ = io.WriteString(w, "ok")
 	}))

@@ -14,7 +14,7 @@ import (
 // timedPlan has a warm-up and two blocks of 300 ms, which begin 700 ms apart.
 func timedPlan(t *testing.T, start time.Time) *measure.Plan {
 	t.Helper()
-	plan := planFor(serving(t, target.New().Handler()), 100, 2, 300*ms)
+	plan := planFor(serverOf(t, target.New().Handler()), 100, 2, 300*ms)
 	b := plan.Blocks[0]
 	warmup, second := b, b
 	warmup.Warmup, warmup.Pair, b.At, second.At, second.Pair = true, -1, 700*ms, 1400*ms, 1

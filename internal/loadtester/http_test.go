@@ -96,7 +96,7 @@ func oneClient(t *testing.T, url string, timeout time.Duration) *httpClient {
 
 func TestRequestsAreAsDeclared(t *testing.T) {
 	t.Parallel()
-	url := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	url := serverOf(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if r.Method != http.MethodPost || r.URL.RequestURI() != "/echo?a=b%20c" || r.Header.Get("Content-Type") != "text/plain" ||
 			string(body) != strings.Repeat("x", 1024) || !strings.HasPrefix(r.Host, "127.0.0.1:") {
@@ -153,7 +153,7 @@ func TestConnectionsAreKeptAndReplaced(t *testing.T) {
 func TestTimeoutsAndRefusals(t *testing.T) {
 	t.Parallel()
 	hang := make(chan struct{})
-	url := serving(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	url := serverOf(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-hang:
 		case <-r.Context().Done():

@@ -28,13 +28,13 @@ import (
 func wholePlan(t *testing.T) *measure.Plan {
 	t.Helper()
 	app := target.New()
-	usageURL := strings.TrimSuffix(serving(t, meter.Handler(procBeside(t))), "/echo") + measure.TargetUsagePath
-	tracesURL := strings.TrimSuffix(serving(t, app.TracesHandler()), "/echo") + measure.TargetTracesPath
-	metrics := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	usageURL := strings.TrimSuffix(serverOf(t, meter.Handler(procBeside(t))), "/echo") + measure.TargetUsagePath
+	tracesURL := strings.TrimSuffix(serverOf(t, app.TracesHandler()), "/echo") + measure.TargetTracesPath
+	metrics := serverOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "process_cpu_seconds_total 1.5\nprocess_resident_memory_bytes 1000\n")
 	}))
-	url := serving(t, app.Handler())
-	traced := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	url := serverOf(t, app.Handler())
+	traced := serverOf(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 		app.Handler().ServeHTTP(w, r)
 	}))
@@ -179,16 +179,16 @@ func TestSteal(t *testing.T) {
 
 func TestPathFailures(t *testing.T) {
 	t.Parallel()
-	refusing := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	refusing := serverOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "failed to resolve app id target", http.StatusInternalServerError)
 	}))
 	var n atomic.Int64
-	dying := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	dying := serverOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if n.Add(1) > 5 {
 			w.WriteHeader(http.StatusBadGateway)
 		}
 	}))
-	endless := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	endless := serverOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for {
 			if _, err := w.Write(make([]byte, 1<<20)); err != nil {
 				return
@@ -243,7 +243,7 @@ func TestLatePath(t *testing.T) {
 			// The four connections' requests and the one that asks why they failed, twice.
 			const refused = 10
 			var n atomic.Int64
-			url := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			url := serverOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				if n.Add(1) <= refused {
 					w.WriteHeader(http.StatusBadGateway)
 				}
@@ -268,7 +268,7 @@ func TestLatePath(t *testing.T) {
 func TestMTLS(t *testing.T) {
 	t.Parallel()
 	var requests atomic.Int64
-	url := serving(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	url := serverOf(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
 	secure.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12}
 	secure.EnableHTTP2 = true
@@ -364,7 +364,7 @@ func TestDaprVersion(t *testing.T) {
 		`{}`:     "",
 		`<html>`: "",
 	} {
-		url := serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+		url := serverOf(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 		if got := daprVersion(context.Background(), url); got != want {
 			t.Errorf("%s: got %q", body, got)
 		}

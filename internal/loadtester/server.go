@@ -10,23 +10,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/serving"
 )
 
 const (
-	stopTimeout       = 10 * time.Second
-	readHeaderTimeout = 10 * time.Second
-	readTimeout       = 30 * time.Second
-	maxHeaderBytes    = 16 << 10
-	maxTokenBytes     = 4 << 10
+	readTimeout    = 30 * time.Second
+	maxHeaderBytes = 16 << 10
+	maxTokenBytes  = 4 << 10
 )
 
 // Options of Serve.
@@ -72,26 +68,8 @@ func New(ctx context.Context, opts Options) *Server {
 // Serve serves until ctx ends, which stops any load. It returns nil after such an end, and an error if the port cannot be served.
 func Serve(ctx context.Context, opts Options) error {
 	s := New(ctx, opts)
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", opts.Addr)
-	if err != nil {
-		return fmt.Errorf("opening port: %w", err)
-	}
-	s.log.Info("serving", "addr", listener.Addr().String(), "run", opts.Run, "instance", s.info.Instance)
-	srv := &http.Server{Handler: s.Handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout, MaxHeaderBytes: maxHeaderBytes}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		if err := srv.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serving: %w", err)
-		}
-		return nil
-	})
-	group.Go(func() error {
-		<-ctx.Done()
-		graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-		defer cancel()
-		return srv.Shutdown(graceful)
-	})
-	return group.Wait()
+	server := &http.Server{Handler: s.Handler(), ReadTimeout: readTimeout, MaxHeaderBytes: maxHeaderBytes}
+	return serving.Run(ctx, s.log.With("run", opts.Run, "instance", s.info.Instance), serving.HTTP("contract", opts.Addr, server))
 }
 
 // Handler serves all of the contract's paths.

@@ -70,7 +70,7 @@ func counting(t *testing.T) (url string, requests *atomic.Int64) {
 	t.Helper()
 	requests = &atomic.Int64{}
 	app := target.New().Handler()
-	return serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return serverOf(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requests.Add(1)
 		app.ServeHTTP(w, r)
 	})), requests

@@ -87,8 +87,8 @@ func TestALostSinkIsToldAndHarmsNothing(t *testing.T) {
 // What the sink's traces are a fraction of: every request that goes through Dapr, and no other.
 func TestAllRequestsThroughDaprAreCounted(t *testing.T) {
 	var arrived atomic.Int64
-	count := serving(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))
-	plan := planFor(serving(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})), 100, 4, 500*ms)
+	count := serverOf(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { arrived.Add(1) }))
+	plan := planFor(serverOf(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})), 100, 4, 500*ms)
 	plan.Endpoints[measure.Dapr] = measure.Endpoint{URL: count, Method: "POST"}
 	server := httptest.NewServer(&countingSink{Exported: measure.Exported{Instance: "a"}})
 	defer server.Close()

@@ -5,18 +5,13 @@ package meter
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"time"
 
 	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/serving"
 	"perfrun.dev/perfrun/internal/usage"
 )
-
-const readHeaderTimeout = 10 * time.Second
 
 // Options of Serve.
 type Options struct {
@@ -30,22 +25,7 @@ type Options struct {
 
 // Serve serves until ctx ends. It returns nil after such an end, and an error if the port cannot be opened or served.
 func Serve(ctx context.Context, opts Options) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", opts.Addr)
-	if err != nil {
-		return fmt.Errorf("opening port: %w", err)
-	}
-	log := opts.Log
-	if log == nil {
-		log = slog.Default()
-	}
-	log.Info("serving", "addr", listener.Addr().String())
-	server := &http.Server{Handler: Handler(opts.ProcRoot), ReadHeaderTimeout: readHeaderTimeout}
-	// A reading takes about a millisecond: none is worth waiting for.
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serving: %w", err)
-	}
-	return nil
+	return serving.Run(ctx, opts.Log, serving.HTTP("usage", opts.Addr, &http.Server{Handler: Handler(opts.ProcRoot)}))
 }
 
 // Handler serves measure.TargetUsagePath, read below procRoot (empty: /proc), and measure.PathHealth.

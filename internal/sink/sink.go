@@ -6,23 +6,17 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
 	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/serving"
 )
-
-const readHeaderTimeout = 10 * time.Second
 
 // Options of Serve.
 type Options struct {
@@ -36,41 +30,12 @@ type Options struct {
 
 // Serve serves until ctx ends. It returns nil after such an end, and an error if a port cannot be opened or served.
 func Serve(ctx context.Context, opts Options) error {
-	traces, err := (&net.ListenConfig{}).Listen(ctx, "tcp", opts.Addr)
-	if err != nil {
-		return fmt.Errorf("opening the port for traces: %w", err)
-	}
-	counts, err := (&net.ListenConfig{}).Listen(ctx, "tcp", opts.CountsAddr)
-	if err != nil {
-		_ = traces.Close()
-		return fmt.Errorf("opening the port for counts: %w", err)
-	}
-	log := opts.Log
-	if log == nil {
-		log = slog.Default()
-	}
-	log.Info("serving", "traces", traces.Addr().String(), "counts", counts.Addr().String())
-
 	c := &counter{instance: rand.Text()}
 	receiver := grpc.NewServer()
 	collector.RegisterTraceServiceServer(receiver, c)
-	server := &http.Server{Handler: c.handler(), ReadHeaderTimeout: readHeaderTimeout}
-	group, ctx := errgroup.WithContext(ctx)
-	// Whoever still exports when this ends is on the way out as well.
-	defer context.AfterFunc(ctx, func() { receiver.Stop(); _ = server.Close() })()
-	group.Go(func() error {
-		if err := receiver.Serve(traces); err != nil {
-			return fmt.Errorf("receiving traces: %w", err)
-		}
-		return nil
-	})
-	group.Go(func() error {
-		if err := server.Serve(counts); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serving counts: %w", err)
-		}
-		return nil
-	})
-	return group.Wait()
+	return serving.Run(ctx, opts.Log,
+		serving.GRPC("traces", opts.Addr, receiver),
+		serving.HTTP("counts", opts.CountsAddr, &http.Server{Handler: c.handler()}))
 }
 
 // counter is the receiver of OTLP.

@@ -13,11 +13,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/serving"
 )
 
 const (
@@ -26,11 +24,6 @@ const (
 
 	// maxPooledBytes: larger buffers are left to the garbage collector, so that one large request is not paid for forever.
 	maxPooledBytes = 64 << 10
-
-	// stopTimeout is how long requests in flight may take to end, well within the 30 s that Kubernetes gives a pod.
-	stopTimeout = 10 * time.Second
-
-	readHeaderTimeout = 10 * time.Second
 )
 
 // Options of Serve.
@@ -43,7 +36,7 @@ type Options struct {
 	TracesAddr string
 	// ActorType that the application hosts; empty: it hosts no actors.
 	ActorType string
-	// Log tells when the ports are open and when they close; nil means slog.Default.
+	// Log tells when the ports are open; nil means slog.Default.
 	Log *slog.Logger
 }
 
@@ -66,36 +59,21 @@ func (t *Target) HostActors(actorType string) {
 	t.actorType, t.actorConfig = actorType, actorConfig(actorType)
 }
 
-// Serve opens both ports and serves until ctx ends; requests in flight are then given 10 s. It returns nil after such an end, and
-// an error if a port cannot be opened or served.
+// Serve serves its ports until ctx ends; requests in flight are then given 10 s. It returns nil after such an end, and an error if a
+// port cannot be opened or served.
 func Serve(ctx context.Context, opts Options) error {
-	log := opts.Log
-	if log == nil {
-		log = slog.Default()
-	}
 	t := New()
 	if opts.ActorType != "" {
 		t.HostActors(opts.ActorType)
 	}
-	ports := []*port{httpPort("application", opts.Addr, t.Handler()), httpPort("traces", opts.TracesAddr, t.TracesHandler())}
+	ports := []*serving.Port{
+		serving.HTTP("application", opts.Addr, &http.Server{Handler: t.Handler()}),
+		serving.HTTP("traces", opts.TracesAddr, &http.Server{Handler: t.TracesHandler()}),
+	}
 	if opts.GRPCAddr != "" {
-		ports = append(ports, grpcPort("gRPC application", opts.GRPCAddr, t.GRPCServer()))
+		ports = append(ports, serving.GRPC("gRPC application", opts.GRPCAddr, t.GRPCServer()))
 	}
-	for i, p := range ports {
-		if err := p.open(ctx); err != nil {
-			for _, opened := range ports[:i] {
-				_ = opened.listener.Close()
-			}
-			return err
-		}
-		log.Info("serving", "port", p.name, "addr", p.listener.Addr().String())
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	for _, p := range ports {
-		group.Go(p.serve)
-		group.Go(func() error { return p.stop(ctx) })
-	}
-	return group.Wait()
+	return serving.Run(ctx, opts.Log, ports...)
 }
 
 // Handler is the application. What the sidecar asks of any application is answered at once and not counted: 404 means that there
