@@ -64,7 +64,7 @@ func TestConduct(t *testing.T) {
 	if len(h.Connections) != 2 || h.requests() != 3 || h.Connections[1][0] != (record{2700 * ms, 3200 * ms, second[0]}) {
 		t.Errorf("recorded %+v", h)
 	}
-	if s := h.services(7); s[0] != ms+7 || s[1] != 10*ms+7 || s[2] != 500*ms+7 {
+	if s := h.services(always(7)); s[0] != ms+7 || s[1] != 10*ms+7 || s[2] != 500*ms+7 {
 		t.Errorf("services %v", s)
 	}
 }
@@ -77,7 +77,11 @@ func TestTruthOfARealLoad(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	b := &bench{self: os.Args[0], duration: time.Second, costDuration: time.Second, alternations: 1, seed: 1, mostOthers: 1000, began: time.Now()}
+	b := &bench{self: os.Args[0], duration: time.Second, costDuration: time.Second, alternations: 1, seed: 1, mostOthers: 1000, began: time.Now(),
+		transit: []transit{{mode: probeStamp, rps: 200}}}
+	if err := b.probe(ctx, &b.transit[0]); err != nil {
+		t.Fatal(err)
+	}
 	for _, role := range []string{roleOurs, roleFortio} {
 		got, err := b.drive(ctx, role, cases[0], point{200, 4})
 		if err != nil {

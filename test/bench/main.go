@@ -33,8 +33,8 @@ type bench struct {
 
 	began     time.Time
 	serverPID int
-	// transit is the loopback's own, in nanoseconds.
-	transit int64
+	// transit as the probes have seen it.
+	transit []transit
 }
 
 func main() {
@@ -99,11 +99,10 @@ func (b *bench) run(ctx context.Context) (err error) {
 }
 
 func (b *bench) fidelity(ctx context.Context) error {
-	probes, err := b.measureTransit(ctx)
-	if err != nil {
+	var err error
+	if b.transit, err = b.measureTransit(ctx); err != nil {
 		return err
 	}
-	b.transit = int64(ownTransit(probes))
 	all, err := b.measureFidelity(ctx)
 	if err != nil {
 		return err
@@ -112,7 +111,7 @@ func (b *bench) fidelity(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	printTransit(os.Stdout, probes)
+	printTransit(os.Stdout, b.transit)
 	printFidelity(os.Stdout, table, best)
 	printDisturbance(os.Stdout, all, func(c compared) []share { return []share{c.ours.disturbed, c.fortio.disturbed} })
 	for _, one := range all {

@@ -65,12 +65,20 @@ func costCSV(table []comparison) [][]string {
 func printTransit(w io.Writer, all []transit) {
 	fmt.Fprintln(w, "\nTransit: what a client measures of a request beyond the server's own record of it, request by request, over 1 connection.")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "client\tp10 us\tp50 us\tp99 us\t")
+	fmt.Fprintln(t, "client\trps\tp10 us\tp50 us\tp90 us\tp99 us\t")
 	for _, one := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", one.mode, fixed(micros(int64(one.p10)), 1), fixed(micros(int64(one.p50)), 1), fixed(micros(int64(one.p99)), 1))
+		fmt.Fprintf(t, "%s\t%s\t", one.mode, shortest(one.rps))
+		for _, q := range []float64{0.1, 0.5, 0.9, 0.99} {
+			if value, ok := quantile(one.extra, q); ok {
+				fmt.Fprintf(t, "%s\t", fixed(micros(value), 1))
+			} else {
+				fmt.Fprint(t, "-\t")
+			}
+		}
+		fmt.Fprintln(t)
 	}
 	_ = t.Flush()
-	fmt.Fprintf(w, "The truth below has %s us of it, the last client's p50, for each request.\n", fixed(micros(int64(ownTransit(all))), 1))
+	fmt.Fprintln(w, "Each request of the truth below is given one of those that the last client has seen at the load's rate.")
 }
 
 const legend = `

@@ -77,9 +77,9 @@ func TestTables(t *testing.T) {
 		}
 	}
 	out.Reset()
-	printTransit(&out, []transit{{probeSpin, 9 * time.Microsecond, 12340 * time.Nanosecond, time.Millisecond}})
+	printTransit(&out, []transit{{probeSpin, 1000, slices.Concat(slices.Repeat([]int64{9000}, 40), slices.Repeat([]int64{12340}, 60))}})
 	printCost(&out, []comparison{{"CPU per request", "us", "x", 50, 40, 1.25, 1, 1.5, 6}})
-	for _, want := range []string{"spinning 9.0 12.3 1000.0", "CPU per request us x 50.0 40.0 1.250 1.000 1.500 6"} {
+	for _, want := range []string{"spinning 1000 9.0 12.3 12.3 -", "CPU per request us x 50.0 40.0 1.250 1.000 1.500 6"} {
 		if !slices.ContainsFunc(fields(out.String()), func(l []string) bool { return slices.Equal(l, strings.Fields(want)) }) {
 			t.Errorf("there is no line %q in\n%s", want, out.String())
 		}

@@ -52,11 +52,11 @@ func (h history) requests() (n int) {
 }
 
 // services are the true service times, sorted: from the send to the answer's arrival at a client like that of responses.
-func (h history) services(transit int64) []int64 {
+func (h history) services(transit *loopback) []int64 {
 	var all []int64
 	for _, c := range h.Connections {
 		for _, r := range c {
-			all = append(all, r.service()+transit)
+			all = append(all, r.service()+transit.draw())
 		}
 	}
 	slices.Sort(all)
@@ -70,8 +70,7 @@ type plannedLoad struct {
 	rps         float64
 	connections int
 	calls       int
-	// transit is what the loopback itself takes, there and back.
-	transit int64
+	transit     *loopback
 }
 
 // stagger of a connection's first request.
@@ -130,7 +129,7 @@ func (p plannedLoad) offset(records []record) int64 {
 // A load tester is late, so the server's record is that of a load slightly different from the one that was meant. What the server
 // added of its own to each request (waking up, waiting for a processor) is in the record; so each request is moved to where it
 // should have begun, gets its delay, its stall if there is one then, and what the server really added to it. The way there and back
-// is the loopback's own (ownTransit): the client is one that neither sleeps nor is ever kept from running.
+// is the loopback's own: the client is one that neither sleeps nor is ever kept from running.
 func (p plannedLoad) responses(h history) ([]int64, error) {
 	connections, err := p.assign(h.Connections)
 	if err != nil {
@@ -142,7 +141,7 @@ func (p plannedLoad) responses(h history) ([]int64, error) {
 		for call, r := range records {
 			due := p.due(connection, call)
 			added := r.Departure - leave(r.Arrival+r.Delay, h.Stalls)
-			free = leave(max(due, free)+r.Delay, h.Stalls) + added + p.transit
+			free = leave(max(due, free)+r.Delay, h.Stalls) + added + p.transit.draw()
 			all = append(all, free-due)
 		}
 	}

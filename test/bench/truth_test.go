@@ -17,12 +17,16 @@ func at(arrival, delay int64) record {
 	return record{Arrival: arrival, Departure: arrival + delay, Delay: delay}
 }
 
+// always is a loopback that takes each request so long.
+func always(extra int64) *loopback {
+	return loopbackAt(1000, []transit{{probeBlock, 1000, []int64{1}}, {probeStamp, 100, []int64{2}}, {probeStamp, 1000, []int64{extra}}}, 1)
+}
+
 func TestResponses(t *testing.T) {
 	// Two connections at 100/s: one request each 20 ms on each, stretched to 40 ms for 2 calls and to 30 ms for 3.
-	two := plannedLoad{start: 1000 * ms, rps: 100, connections: 2, calls: 2}
-	one := plannedLoad{start: 0, rps: 100, connections: 1, calls: 3}
-	far := one
-	far.transit = ms / 2
+	two := plannedLoad{start: 1000 * ms, rps: 100, connections: 2, calls: 2, transit: always(0)}
+	one := plannedLoad{start: 0, rps: 100, connections: 1, calls: 3, transit: always(0)}
+	far := plannedLoad{start: 0, rps: 100, connections: 1, calls: 3, transit: always(ms / 2)}
 	tests := map[string]struct {
 		load plannedLoad
 		h    history
