@@ -17,6 +17,8 @@ ACTOR_HOST_JAVA_IMG ?=
 OUT ?= .
 # The version of Dapr on the local cluster, such as 1.16.0; empty: the newest that can be built, or what the cluster has.
 DAPR ?=
+# true: three replicas of each part of Dapr's control plane on the local cluster, false: one; empty: one, or what the cluster has.
+DAPR_HA ?=
 # More arguments for `go test`, such as TESTFLAGS='-run Latency -v'.
 TESTFLAGS ?=
 # More arguments for the benchmark, such as BENCHFLAGS='-full -duration=1m'.
@@ -151,7 +153,7 @@ undeploy: ## Delete the operator, the CustomResourceDefinition and every PerfRun
 
 .PHONY: cluster-up
 cluster-up: $(LOCALCLUSTER) ## Build and start a Kubernetes cluster with Dapr on this machine, or go on from what is there.
-	@$(LOCALCLUSTER) up $(if $(DAPR),--dapr=$(DAPR))
+	@$(LOCALCLUSTER) up $(if $(DAPR),--dapr=$(DAPR)) $(if $(DAPR_HA),--dapr-ha=$(DAPR_HA))
 
 .PHONY: cluster-down
 cluster-down: $(LOCALCLUSTER) ## Stop the local cluster and leave nothing of it behind but what was built.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -38,6 +39,7 @@ func main() {
 	flag.StringVar(&o.namespace, "namespace", "perfrun-reproduce", "namespace to measure in; made if it is not there")
 	flag.StringVar(&o.csv, "csv", ".local/reproduction.csv", "file for the table as CSV")
 	flag.StringVar(&o.markdown, "markdown", "", "file for the table as Markdown; empty: none")
+	flag.BoolVar(&o.merge, "merge", false, "keep the figures of the CSV of an earlier time where this one measures none: those of other samples, and of a control plane with HA or without")
 	flag.DurationVar(&o.duration, "duration", 0, "time of each arm at each point instead of the published minute, to try it out")
 	flag.Parse()
 	if only != "" {
@@ -56,6 +58,7 @@ type options struct {
 	samples, namespace, csv, markdown string
 	only                              []string
 	duration                          time.Duration
+	merge                             bool
 	client                            client.Client
 }
 
@@ -74,6 +77,9 @@ func (o *options) run(ctx context.Context) error {
 		return fmt.Errorf("making namespace %s: %w", o.namespace, err)
 	}
 	results := table{started: time.Now(), runs: map[string]*v1alpha1.PerfRun{}, shortened: o.duration}
+	if err := o.readEarlier(&results); err != nil {
+		return err
+	}
 	for _, name := range names {
 		if len(o.only) > 0 && !slices.Contains(o.only, name) {
 			continue
@@ -98,6 +104,24 @@ func (o *options) run(ctx context.Context) error {
 		return nil
 	}
 	return write(o.markdown, results.markdown)
+}
+
+// readEarlier takes over the earlier table, before a long measurement would be in vain because of it.
+func (o *options) readEarlier(results *table) error {
+	if !o.merge {
+		return nil
+	}
+	text, err := os.ReadFile(o.csv)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = results.keep(text)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the earlier table %s: %w; leave -merge out to write it anew", o.csv, err)
+	}
+	return nil
 }
 
 func (o *options) connect() error {

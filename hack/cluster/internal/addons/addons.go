@@ -22,6 +22,8 @@ var manifests embed.FS
 // Params is what the templates know.
 type Params struct {
 	DaprVersion string
+	// DaprHA asks for three replicas of each part of Dapr's control plane.
+	DaprHA bool
 	// Tainted tells that the control plane's node keeps ordinary pods away.
 	Tainted bool
 	// Root, IssuerCert and IssuerKey are the PEM that Dapr's sentry signs with.

@@ -1,6 +1,7 @@
 package addons
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -41,6 +42,18 @@ func TestRender(t *testing.T) {
 func TestSingleNodeTakesEverything(t *testing.T) {
 	if got := (Params{}).ControlPlanePlacement(); strings.Contains(got, "tolerations") {
 		t.Errorf("got %s", got)
+	}
+}
+
+func TestHighAvailability(t *testing.T) {
+	for _, ha := range []bool{true, false} {
+		values, err := Render("dapr-values.yaml", Params{DaprVersion: "1.18.0", DaprHA: ha})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("  ha:\n    enabled: %t\n", ha); !strings.Contains(string(values), want) {
+			t.Errorf("no %q in %s", want, values)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"perfrun.dev/perfrun/hack/cluster/internal/build"
@@ -39,6 +40,11 @@ func setupUp(fs *flag.FlagSet) runner {
 	var o cluster.Options
 	fs.IntVar(&o.Nodes, "nodes", 0, fmt.Sprintf("`number` of nodes, 1 to %d (default 3, or as the cluster is)", plan.MaxNodes))
 	fs.StringVar(&o.Dapr, "dapr", "", fmt.Sprintf("`version` of Dapr, one of: %s (default %s, or as the cluster is)", strings.Join(plan.DaprVersions(), ", "), plan.DefaultDapr))
+	fs.BoolFunc("dapr-ha", "three replicas of each part of Dapr's control plane, or with =false one (default one, or as the cluster is)", func(text string) error {
+		ha, err := strconv.ParseBool(text)
+		o.DaprHA = &ha
+		return err
+	})
 	fs.BoolVar(&o.IgnoreResources, "ignore-resources", false, "go on with less disk or memory than is wise")
 	return func(ctx context.Context, e env, args []string) error {
 		return change(ctx, e, args, true, func(c *cluster.Cluster) error {

@@ -110,7 +110,7 @@ func (c *Cluster) installDapr(ctx context.Context) error {
 			return nil
 		}
 	}
-	return c.Report.Step("installing Dapr "+c.state.Dapr, func(*progress.Step) (string, error) {
+	return c.Report.Step("installing "+c.state.dapr(), func(*progress.Step) (string, error) {
 		file := c.Config("dapr-values.yaml")
 		if err := files.Write(file, values, 0o600); err != nil {
 			return "", err
@@ -129,7 +129,7 @@ func (c *Cluster) installDapr(ctx context.Context) error {
 			"--namespace", daprNamespace, "--create-namespace", "--values", file); err != nil {
 			return "", err
 		}
-		return "installed Dapr " + c.state.Dapr, files.Write(stamp, []byte(done), 0o644)
+		return "installed " + c.state.dapr(), files.Write(stamp, []byte(done), 0o644)
 	})
 }
 

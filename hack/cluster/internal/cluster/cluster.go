@@ -36,8 +36,18 @@ type Cluster struct {
 type State struct {
 	Nodes int    `json:"nodes"`
 	Dapr  string `json:"dapr"`
+	// DaprHA: Dapr's control plane has three replicas of each part.
+	DaprHA bool `json:"daprHA,omitempty"`
 	// APIPort is the loopback port of the machine at which the relay listens.
 	APIPort int `json:"apiPort"`
+}
+
+// dapr names what is installed, for a person.
+func (s State) dapr() string {
+	if s.DaprHA {
+		return "Dapr " + s.Dapr + " with HA"
+	}
+	return "Dapr " + s.Dapr
 }
 
 // ErrNone is returned where a cluster is needed and there is none.

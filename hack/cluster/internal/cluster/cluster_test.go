@@ -79,6 +79,9 @@ func TestEffective(t *testing.T) {
 
 func TestDecide(t *testing.T) {
 	existing := State{Nodes: 2, Dapr: plan.DefaultDapr, APIPort: 7}
+	highly := existing
+	highly.DaprHA = true
+	yes, no := true, false
 	tests := []struct {
 		name    string
 		is      State
@@ -92,6 +95,10 @@ func TestDecide(t *testing.T) {
 		{"as it is", existing, Options{}, existing, false},
 		{"the same again", existing, Options{Nodes: 2}, existing, false},
 		{"another size", existing, Options{Nodes: 3}, State{}, true},
+		{"HA", State{}, Options{DaprHA: &yes}, State{Nodes: 3, Dapr: plan.DefaultDapr, DaprHA: true}, false},
+		{"to HA", existing, Options{DaprHA: &yes}, highly, false},
+		{"HA as it is", highly, Options{}, highly, false},
+		{"back from HA", highly, Options{DaprHA: &no}, existing, false},
 		{"an unknown Dapr", State{}, Options{Dapr: "0.1"}, State{}, true},
 	}
 	for _, tt := range tests {

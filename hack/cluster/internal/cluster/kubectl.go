@@ -58,7 +58,7 @@ func (c *Cluster) apply(ctx context.Context, manifest string) error {
 }
 
 func (c *Cluster) addonParams() addons.Params {
-	return addons.Params{DaprVersion: c.state.Dapr, Tainted: c.first().Tainted}
+	return addons.Params{DaprVersion: c.state.Dapr, DaprHA: c.state.DaprHA, Tainted: c.first().Tainted}
 }
 
 // object is the little that is read of nodes and of workloads.

@@ -31,8 +31,8 @@ func (c *Cluster) Status(ctx context.Context, w io.Writer) (bool, error) {
 		}
 		return false, nil
 	}
-	fmt.Fprintf(w, "cluster     %s (%s, Kubernetes %s, Dapr %s)\nkubeconfig  %s\nlogs        %s\n\n",
-		c.Dir, progress.Count(len(c.nodes), "node"), plan.Kubernetes, c.state.Dapr, c.Kubeconfig(), c.Logs())
+	fmt.Fprintf(w, "cluster     %s (%s, Kubernetes %s, %s)\nkubeconfig  %s\nlogs        %s\n\n",
+		c.Dir, progress.Count(len(c.nodes), "node"), plan.Kubernetes, c.state.dapr(), c.Kubeconfig(), c.Logs())
 	whole := true
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "PROCESS\tPID\tSTATE")

@@ -18,8 +18,10 @@ import (
 
 // Options of `up`. Zero values mean: as the cluster is, or the default.
 type Options struct {
-	Nodes           int
-	Dapr            string
+	Nodes int
+	Dapr  string
+	// DaprHA: nil means as it is, or without.
+	DaprHA          *bool
 	IgnoreResources bool
 }
 
@@ -49,7 +51,7 @@ func (c *Cluster) Up(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	c.Report.Say("the cluster is up: Kubernetes %s, %s, Dapr %s", plan.Kubernetes, progress.Count(len(c.nodes), "node"), c.state.Dapr)
+	c.Report.Say("the cluster is up: Kubernetes %s, %s, %s", plan.Kubernetes, progress.Count(len(c.nodes), "node"), c.state.dapr())
 	return nil
 }
 
@@ -70,6 +72,9 @@ func (c *Cluster) decide(o Options) (State, error) {
 			return want, fmt.Errorf("the cluster has Dapr %s and cannot change to %s; run `localcluster down` first", want.Dapr, o.Dapr)
 		}
 		want.Dapr = o.Dapr
+	}
+	if o.DaprHA != nil {
+		want.DaprHA = *o.DaprHA
 	}
 	if _, ok := plan.DaprReleases[want.Dapr]; !ok {
 		return want, fmt.Errorf("there is no version %q of Dapr to install; choose with --dapr one of: %s", want.Dapr, strings.Join(plan.DaprVersions(), ", "))
