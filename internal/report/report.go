@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -15,87 +14,58 @@ import (
 
 // Write prints the verdict, what it holds for, and the tables of latency and usage.
 func Write(w io.Writer, run *v1alpha1.PerfRun) error {
-	p := &printer{w: w}
-	p.verdict(run)
-	p.conditions(run)
-	for i := range run.Status.Results {
-		p.latency(&run.Status.Results[i])
+	if _, err := fmt.Fprintln(w, Verdict(run)); err != nil {
+		return err
 	}
-	p.controlPlane(run)
-	p.thresholds(run)
-	p.usage(run)
-	p.invalidBlocks(run)
-	p.notes(run)
-	return p.err
-}
-
-// printer remembers the first error, so that the tables can be written without looking at each line's.
-type printer struct {
-	w   io.Writer
-	err error
-}
-
-func (p *printer) line(format string, args ...any) {
-	if p.err == nil {
-		_, p.err = fmt.Fprintf(p.w, format+"\n", args...)
-	}
-}
-
-// table aligns rows; the cells of a row are separated by tabs.
-func (p *printer) table(rows []string) {
-	if p.err != nil {
-		return
-	}
-	tw := tabwriter.NewWriter(p.w, 0, 0, 2, ' ', 0)
-	for _, r := range rows {
-		if _, p.err = fmt.Fprintln(tw, "  "+r); p.err != nil {
-			return
+	for _, s := range Sections(run) {
+		if err := s.write(w); err != nil {
+			return err
 		}
 	}
-	p.err = tw.Flush()
+	return nil
 }
 
-func row(cells ...string) string { return strings.Join(cells, "\t") }
-
-func (p *printer) verdict(run *v1alpha1.PerfRun) {
+// Verdict is what the run has come to, and why: two lines.
+func Verdict(run *v1alpha1.PerfRun) string {
 	c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionSucceeded)
 	if c == nil {
-		p.line("PerfRun %s/%s: not looked at yet; is the operator running?", run.Namespace, run.Name)
-		return
+		return fmt.Sprintf("PerfRun %s/%s: not looked at yet; is the operator running?", run.Namespace, run.Name)
 	}
-	p.line("PerfRun %s/%s: %s", run.Namespace, run.Name, run.Status.Phase)
-	p.line("  %s: %s", c.Reason, c.Message)
+	return fmt.Sprintf("PerfRun %s/%s: %s\n  %s: %s", run.Namespace, run.Name, run.Status.Phase, c.Reason, c.Message)
 }
 
-func (p *printer) conditions(run *v1alpha1.PerfRun) {
+// conditions are those that the figures hold under.
+func conditions(run *v1alpha1.PerfRun) []Section {
 	s, e := run.Status.Settings, run.Status.Environment
 	if s == nil {
-		return
+		return nil
 	}
-	p.line("")
-	p.line("Conditions")
+	out := Section{Title: "Conditions"}
 	if s.ControlPlane != nil {
-		p.table(fleetRows(*s, e))
-		return
+		out.Rows = fleetRows(*s, e)
+		return []Section{out}
 	}
 	blocks := "pair(s) of blocks"
 	if s.Baseline == v1alpha1.BaselineNone {
 		blocks = "block(s) without a baseline"
 	}
-	var rows []string
 	if s.Invocation != nil {
-		rows = append(rows, row("path", s.Invocation.Display))
+		out.row("path", s.Invocation.Display)
 	}
 	if s.Actors != nil {
-		rows = append(rows, row("actors", actors(*s.Actors)))
+		out.row("actors", actors(*s.Actors))
 	}
-	rows = append(rows, row("load", fmt.Sprintf("%d requests/s of %d bytes, %d %s, %s per arm and point, %s warm-up",
-		s.RPS, s.PayloadBytes, s.Pairs, blocks, s.Duration.Duration, s.Warmup.Duration)))
-	if e == nil {
-		p.table(rows)
-		return
+	out.row("load", fmt.Sprintf("%d requests/s of %d bytes, %d %s, %s per arm and point, %s warm-up",
+		s.RPS, s.PayloadBytes, s.Pairs, blocks, s.Duration.Duration, s.Warmup.Duration))
+	if e != nil {
+		out.Rows = append(out.Rows, observed(run, *s, e)...)
 	}
-	rows = append(rows, row("cluster", fmt.Sprintf("Kubernetes %s, Dapr %s", known(e.Kubernetes), known(e.Dapr))))
+	return []Section{out}
+}
+
+// observed is what the run was seen to have.
+func observed(run *v1alpha1.PerfRun, s v1alpha1.Settings, e *v1alpha1.Environment) [][]string {
+	rows := [][]string{row("cluster", fmt.Sprintf("Kubernetes %s, Dapr %s", known(e.Kubernetes), known(e.Dapr)))}
 	if e.Nodes != nil {
 		rows = append(rows, row("nodes", fmt.Sprintf("%s, target on %s", testersOn(e.Nodes), e.Nodes.Target)))
 	}
@@ -114,7 +84,7 @@ func (p *printer) conditions(run *v1alpha1.PerfRun) {
 	if !s.SidecarCPU.IsZero() {
 		limit = s.SidecarCPU.String() + " CPU"
 	}
-	p.table(append(rows, row("sidecar limit", limit)))
+	return append(rows, row("sidecar limit", limit))
 }
 
 // testersOn counts the load testers of each node.
@@ -151,40 +121,38 @@ func actors(a v1alpha1.ActorsInForce) string {
 	return fmt.Sprintf("%s, method %s%s, state store: %s", ids, a.Method, host, store)
 }
 
-func (p *printer) latency(r *v1alpha1.PointResult) {
-	p.line("")
-	p.line("Latency at %d connections (response time: from the moment a request was due)", r.Connections)
-	rows := []string{row("ARM", "P50", "P75", "P90", "P95", "P99", "P99.9", "MEAN", "MAX", "REQUESTS", "ERRORS", "RPS")}
-	if r.Baseline != nil {
-		rows = append(rows, armRow("Baseline", r.Baseline))
+func latency(r *v1alpha1.PointResult) Section {
+	s := Section{
+		Title: fmt.Sprintf("Latency at %d connections (response time: from the moment a request was due)", r.Connections),
+		Head:  row("ARM", "P50", "P75", "P90", "P95", "P99", "P99.9", "MEAN", "MAX", "REQUESTS", "ERRORS", "RPS"),
 	}
-	rows = append(rows, armRow("Dapr", r.Dapr))
+	if r.Baseline != nil {
+		s.Rows = append(s.Rows, armRow("Baseline", r.Baseline))
+	}
+	s.Rows = append(s.Rows, armRow("Dapr", r.Dapr))
 	if a := r.Added; a != nil && (a.P50 != nil || a.P90 != nil || a.P99 != nil) {
-		rows = append(rows, row("Dapr adds", value(a.P50), "", value(a.P90), "", value(a.P99), "", "", "", "", "", ""))
+		s.Rows = append(s.Rows, addedRow("Dapr adds", a, value))
 		if hasInterval(a.P50) || hasInterval(a.P90) || hasInterval(a.P99) {
-			rows = append(rows,
-				row("  95% from", bound(a.P50, low), "", bound(a.P90, low), "", bound(a.P99, low), "", "", "", "", "", ""),
-				row("  95% to", bound(a.P50, high), "", bound(a.P90, high), "", bound(a.P99, high), "", "", "", "", "", ""),
-				row("  detectable", bound(a.P50, detectable), "", bound(a.P90, detectable), "", bound(a.P99, detectable), "", "", "", "", "", ""))
+			s.Rows = append(s.Rows, addedRow("  95% from", a, low), addedRow("  95% to", a, high), addedRow("  detectable", a, detectable))
 		}
 	}
-	p.table(rows)
 	if r.StartSkewMax != nil {
-		p.line("  The load testers began each block within %s of each other", r.StartSkewMax)
+		s.note("The load testers began each block within %s of each other", r.StartSkewMax)
 	}
-	p.punctuality("Baseline", r.Baseline)
-	p.punctuality("Dapr", r.Dapr)
+	s.punctuality("Baseline", r.Baseline)
+	s.punctuality("Dapr", r.Dapr)
 	if r.Added != nil && r.Added.CPUPer1000RPS != nil {
-		p.line("  Both sidecars' CPU for each 1000 requests/s: %s", cpuWithInterval(r.Added.CPUPer1000RPS))
+		s.note("Both sidecars' CPU for each 1000 requests/s: %s", cpuWithInterval(r.Added.CPUPer1000RPS))
 	}
+	return s
 }
 
 // punctuality tells how well the load tester kept its schedule.
-func (p *printer) punctuality(name string, a *v1alpha1.ArmResult) {
+func (s *Section) punctuality(name string, a *v1alpha1.ArmResult) {
 	if a == nil || a.Lag == nil {
 		return
 	}
-	p.line("  %s: %d requests sent more than 1ms late (lag p99 %s, max %s), %d not sent in time", name, a.Late, quantile(a.Lag.P99), a.Lag.Max, a.Skipped)
+	s.note("%s: %d requests sent more than 1ms late (lag p99 %s, max %s), %d not sent in time", name, a.Late, quantile(a.Lag.P99), a.Lag.Max, a.Skipped)
 }
 
 func cpuWithInterval(a *v1alpha1.AddedCPU) string {
@@ -194,17 +162,17 @@ func cpuWithInterval(a *v1alpha1.AddedCPU) string {
 	return fmt.Sprintf("%s (95%% from %s to %s, detectable %s)", cpu(&a.Value), cpu(a.Low), cpu(a.High), cpu(a.Detectable))
 }
 
-func armRow(name string, a *v1alpha1.ArmResult) string {
+func armRow(name string, a *v1alpha1.ArmResult) []string {
 	if a == nil {
-		return row(name, "not measured")
+		return row(name, "not measured", "", "", "", "", "", "", "", "", "", "")
 	}
 	counts := []string{fmt.Sprint(a.Requests), fmt.Sprint(a.Errors), a.AchievedRPS}
 	l := a.Latency
 	if l == nil {
-		return row(append([]string{name, "-", "-", "-", "-", "-", "-", "-", "-"}, counts...)...)
+		return append([]string{name, "-", "-", "-", "-", "-", "-", "-", "-"}, counts...)
 	}
-	return row(append([]string{name, quantile(l.P50), quantile(l.P75), quantile(l.P90), quantile(l.P95), quantile(l.P99), quantile(l.P999),
-		l.Mean.String(), l.Max.String()}, counts...)...)
+	return append([]string{name, quantile(l.P50), quantile(l.P75), quantile(l.P90), quantile(l.P95), quantile(l.P99), quantile(l.P999),
+		l.Mean.String(), l.Max.String()}, counts...)
 }
 
 func quantile(l *v1alpha1.Latency) string {
@@ -214,26 +182,24 @@ func quantile(l *v1alpha1.Latency) string {
 	return l.String()
 }
 
-func value(a *v1alpha1.AddedLatency) string {
-	if a == nil {
-		return "-"
+// addedRow has one side of each added percentile.
+func addedRow(name string, a *v1alpha1.Added, of func(*v1alpha1.AddedLatency) *v1alpha1.Latency) []string {
+	cell := func(one *v1alpha1.AddedLatency) string {
+		if one == nil {
+			return "-"
+		}
+		return quantile(of(one))
 	}
-	return a.Value.String()
+	return row(name, cell(a.P50), "", cell(a.P90), "", cell(a.P99), "", "", "", "", "", "")
 }
 
-func hasInterval(a *v1alpha1.AddedLatency) bool { return a != nil && a.Low != nil && a.High != nil }
-
-func low(a *v1alpha1.AddedLatency) *v1alpha1.Latency  { return a.Low }
-func high(a *v1alpha1.AddedLatency) *v1alpha1.Latency { return a.High }
+func value(a *v1alpha1.AddedLatency) *v1alpha1.Latency { return &a.Value }
+func low(a *v1alpha1.AddedLatency) *v1alpha1.Latency   { return a.Low }
+func high(a *v1alpha1.AddedLatency) *v1alpha1.Latency  { return a.High }
 
 func detectable(a *v1alpha1.AddedLatency) *v1alpha1.Latency { return a.Detectable }
 
-func bound(a *v1alpha1.AddedLatency, end func(*v1alpha1.AddedLatency) *v1alpha1.Latency) string {
-	if a == nil {
-		return "-"
-	}
-	return quantile(end(a))
-}
+func hasInterval(a *v1alpha1.AddedLatency) bool { return a != nil && a.Low != nil && a.High != nil }
 
 func known(s string) string {
 	if s == "" {

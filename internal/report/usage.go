@@ -12,28 +12,29 @@ import (
 )
 
 // usage shows each component's CPU under Dapr's load beside its CPU during the baseline's blocks, when the sidecars idle, and what metrics-server says.
-func (p *printer) usage(run *v1alpha1.PerfRun) {
+func usage(run *v1alpha1.PerfRun) []Section {
 	if len(run.Status.Usage) == 0 {
-		return
+		return nil
 	}
-	p.line("")
-	p.line("CPU and memory (CPU in vCPU, mean over exactly the blocks of each arm)")
-	rows := []string{row("COMPONENT", "POD", "DAPR ARM", "PER 1000 RPS", "BASELINE ARM", "MEMORY", "MAX", "LIMIT", "THROTTLED", "RESTARTS", "SOURCE", "METRICS-SERVER")}
+	s := Section{
+		Title: "CPU and memory (CPU in vCPU, mean over exactly the blocks of each arm)",
+		Head:  row("COMPONENT", "POD", "DAPR ARM", "PER 1000 RPS", "BASELINE ARM", "MEMORY", "MAX", "LIMIT", "THROTTLED", "RESTARTS", "SOURCE", "METRICS-SERVER"),
+	}
 	for _, u := range run.Status.Usage {
 		if u.Arm == v1alpha1.ArmDapr {
-			rows = append(rows, usageRow(u, baselineOf(run, u)))
+			s.Rows = append(s.Rows, usageRow(u, baselineOf(run, u)))
 		}
 	}
 	if t := run.Status.ControlPlane; t != nil {
-		rows = append(rows, row("control plane", fmt.Sprintf("%d pods", t.Pods), cpu(&t.CPU), "", "", quantity(&t.Memory), "", "", "", "", "", ""))
+		s.row("control plane", fmt.Sprintf("%d pods", t.Pods), cpu(&t.CPU), "", "", quantity(&t.Memory), "", "", "", "", "", "")
 	}
-	p.table(rows)
-	p.line("  Source proc: /proc in the run's pods, memory Resident. daprMetrics: the process's own counters, memory Resident.")
-	p.line("  THROTTLED: of the kernel's periods in which the container ran, those in which its CPU limit held it back.")
-	p.line("  METRICS-SERVER: its mean CPU over its own windows / ours over the same windows, and its working set.")
+	s.note("Source proc: /proc in the run's pods, memory Resident. daprMetrics: the process's own counters, memory Resident.")
+	s.note("THROTTLED: of the kernel's periods in which the container ran, those in which its CPU limit held it back.")
+	s.note("METRICS-SERVER: its mean CPU over its own windows / ours over the same windows, and its working set.")
+	return []Section{s}
 }
 
-func usageRow(u v1alpha1.Usage, baseline *v1alpha1.Usage) string {
+func usageRow(u v1alpha1.Usage, baseline *v1alpha1.Usage) []string {
 	idle, mem, most, limit := "-", "-", "-", "none"
 	if baseline != nil {
 		idle = cpu(baseline.CPU)
@@ -88,32 +89,28 @@ func metricsServer(u v1alpha1.Usage) string {
 }
 
 // notes tell what is missing from the tables, and why.
-func (p *printer) notes(run *v1alpha1.PerfRun) {
-	var notes []string
+func notes(run *v1alpha1.PerfRun) []Section {
+	s := Section{Title: "Notes"}
 	for _, u := range run.Status.Usage {
 		if u.Note != "" {
-			notes = append(notes, fmt.Sprintf("%s in %s (%s arm): %s", u.Component, u.Pod, u.Arm, u.Note))
+			s.note("%s in %s (%s arm): %s", u.Component, u.Pod, u.Arm, u.Note)
 		}
 	}
 	for _, w := range run.Status.Warnings {
-		notes = append(notes, w.Message)
+		s.Notes = append(s.Notes, w.Message)
 	}
 	for _, kind := range []string{v1alpha1.ConditionMetricsServer, v1alpha1.ConditionRawData} {
 		if c := meta.FindStatusCondition(run.Status.Conditions, kind); c != nil && c.Status != metav1.ConditionTrue {
-			notes = append(notes, c.Message)
+			s.Notes = append(s.Notes, c.Message)
 		}
 	}
 	for i := range run.Status.Results {
-		notes = append(notes, withoutInterval(&run.Status.Results[i])...)
+		s.Notes = append(s.Notes, withoutInterval(&run.Status.Results[i])...)
 	}
-	if len(notes) == 0 {
-		return
+	if len(s.Notes) == 0 {
+		return nil
 	}
-	p.line("")
-	p.line("Notes")
-	for _, n := range notes {
-		p.line("  %s", n)
-	}
+	return []Section{s}
 }
 
 // withoutInterval says once what holds for several figures of a point.
