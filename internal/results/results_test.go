@@ -25,7 +25,7 @@ func synthetic(t *testing.T, mutate ...func(*Input)) Input {
 }
 
 // pairs is the same with so many pairs.
-func pairs(t *testing.T, n int, mutate ...func(*Input)) Input {
+func pairs(t testing.TB, n int, mutate ...func(*Input)) Input {
 	t.Helper()
 	r := &measure.Report{RPS: 100, Observed: measure.Observed{DaprVersion: "1.18.0", MTLS: true, CPUs: 4, Traced: 6000, Sampled: 612}}
 	at := begin
@@ -70,7 +70,7 @@ func pairs(t *testing.T, n int, mutate ...func(*Input)) Input {
 	return in
 }
 
-func histogram(t *testing.T, base time.Duration, n int) []byte {
+func histogram(t testing.TB, base time.Duration, n int) []byte {
 	t.Helper()
 	h := stats.NewHistogram()
 	for i := range n {

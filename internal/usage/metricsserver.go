@@ -1,6 +1,8 @@
 package usage
 
 import (
+	"math"
+
 	metricsv1beta1 "k8s.io/metrics/pkg/apis/metrics/v1beta1"
 
 	"perfrun.dev/perfrun/internal/measure"
@@ -9,7 +11,8 @@ import (
 // Container names a container in a cluster.
 type Container struct{ Namespace, Pod, Name string }
 
-// Windows turns metrics-server's answer into the windows of the named containers; it leaves the others out.
+// Windows turns metrics-server's answer into the windows of the named containers; it leaves the others out, and what
+// is no amount.
 // A PodMetrics holds the mean CPU over [Timestamp-Window, Timestamp] and the working set at Timestamp.
 func Windows(pods []metricsv1beta1.PodMetrics, components map[Container]string) []measure.Window {
 	var out []measure.Window
@@ -19,11 +22,14 @@ func Windows(pods []metricsv1beta1.PodMetrics, components map[Container]string) 
 			if !ok || pod.Window.Duration <= 0 {
 				continue
 			}
-			out = append(out, measure.Window{
+			w := measure.Window{
 				Component: component, Pod: pod.Name,
 				End: pod.Timestamp.Time, Length: pod.Window.Duration,
 				CPU: c.Usage.Cpu().AsApproximateFloat64(), WorkingSet: c.Usage.Memory().Value(),
-			})
+			}
+			if w.CPU >= 0 && !math.IsInf(w.CPU, 0) && w.WorkingSet >= 0 {
+				out = append(out, w)
+			}
 		}
 	}
 	return out
