@@ -39,7 +39,8 @@ func newReplica(namespace string, now func() time.Time) *replica {
 	GinkgoHelper()
 	certificate := &CertificateReconciler{Namespace: namespace, Names: []string{"localhost"}, Now: now}
 	port := freePort()
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
+	grantOwnNamespace(context.Background(), namespace)
+	mgr, err := ctrl.NewManager(asOperator(config), ctrl.Options{
 		Scheme: scheme, Cache: CacheOptions(namespace),
 		Metrics:        metricsserver.Options{BindAddress: "0"},
 		LeaderElection: true, LeaderElectionID: "test", LeaderElectionNamespace: namespace, LeaderElectionReleaseOnCancel: true,

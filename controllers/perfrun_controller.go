@@ -48,7 +48,7 @@ type PerfRunReconciler struct {
 	Now func() time.Time
 }
 
-// +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns,verbs=get;list;watch
+// +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns,verbs=list;watch
 // +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns/status,verbs=update
 // +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;delete

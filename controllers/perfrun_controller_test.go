@@ -183,6 +183,7 @@ var _ = Describe("A PerfRun", func() {
 		})
 		admin, err = client.New(config, client.Options{Scheme: scheme})
 		Expect(err).NotTo(HaveOccurred())
+		installRights(ctx)
 
 		run := newRun(ctx)
 		fresh := newManager(ctx, nil, false)

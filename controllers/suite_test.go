@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/discovery"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/events"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -44,6 +43,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 		CRDDirectoryPaths:     []string{"../config/crd/bases", "testdata"},
 		ErrorIfCRDPathMissing: true,
 	}
+	log := audited(environment)
 	var err error
 	config, err = environment.Start()
 	Expect(err).NotTo(HaveOccurred(), "starting the API server; `make test` finds its binaries")
@@ -52,6 +52,8 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 	admin, err = client.New(config, client.Options{Scheme: scheme})
 	Expect(err).NotTo(HaveOccurred())
+	installRights(ctx)
+	DeferCleanup(expectRightsUsed, log)
 	installDapr(ctx)
 })
 
@@ -92,8 +94,9 @@ func readyStatus(ip string) corev1.PodStatus {
 // signingKey is the operator's, fixed so that each fresh reconciler is the same operator restarted.
 var signingKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 
-// newManager runs an operator process with its caches, and returns what makes reconcilers on top of them; the controller runs only if asked for.
+// newManager runs an operator process with its caches and as its own user, and returns what makes reconcilers on top of them; the controller runs only if asked for.
 func newManager(ctx context.Context, transport http.RoundTripper, controller bool) func() *PerfRunReconciler {
+	config := asOperator(config)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Cache: CacheOptions("default"),
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
@@ -105,7 +108,7 @@ func newManager(ctx context.Context, transport http.RoundTripper, controller boo
 	fresh := func() *PerfRunReconciler {
 		return &PerfRunReconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Metrics: metrics, Discovery: discovery.NewDiscoveryClientForConfigOrDie(config),
-			Recorder: events.NewFakeRecorder(1000), Image: "perfrun:test", Key: signingKey,
+			Recorder: mgr.GetEventRecorder("perfrun"), Image: "perfrun:test", Key: signingKey,
 			HTTP: &http.Client{Timeout: 5 * time.Second, Transport: transport}, PrepareTimeout: time.Minute, Now: time.Now,
 		}
 	}
