@@ -137,7 +137,7 @@ func nodes(o stage.Observation) *v1alpha1.Nodes {
 
 // resultsInput is all that the results are made from.
 func resultsInput(o stage.Observation, report *measure.Report, status v1alpha1.PerfRunStatus) results.Input {
-	in := results.Input{Settings: o.Settings, Thresholds: o.Run.Spec.Thresholds, Report: report}
+	in := results.Input{Settings: o.Settings, Thresholds: o.Run.Spec.Thresholds, Report: report, SharedWith: sharedWith(&status)}
 	attempt := status.Attempt
 	if target := o.Target.Pod(); target == nil || target.Name != attempt.Target {
 		in.TargetReplaced = true

@@ -149,7 +149,7 @@ func stepProgress(done int) *v1alpha1.Progress {
 }
 
 func concludeControlPlane(o stage.Observation, d *stage.Decision, status *v1alpha1.PerfRunStatus) {
-	outcome := results.ControlPlaneVerdict(o.Settings, status.ControlPlaneResults)
-	status.Reasons = outcome.Reasons
+	outcome := results.ControlPlaneVerdict(o.Settings, status.ControlPlaneResults, sharedWith(status))
+	status.Reasons, status.Warnings = outcome.Reasons, outcome.Warnings
 	*d = stage.Decision{Phase: outcome.Verdict, Reason: outcome.Reason, Message: outcome.Message, After: time.Millisecond}
 }

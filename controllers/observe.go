@@ -49,50 +49,11 @@ func (r *PerfRunReconciler) observe(ctx context.Context, run *v1alpha1.PerfRun) 
 		r.observeTesters(ctx, &o)
 	case v1alpha1.PhaseMeasuring, v1alpha1.PhaseCollecting:
 		r.observeTesters(ctx, &o)
+		var err error
+		o.Beside, err = r.beside(ctx, run)
+		return o, err
 	}
 	return o, nil
-}
-
-// ahead counts the unfinished runs that were created before this one.
-func (r *PerfRunReconciler) ahead(ctx context.Context, run *v1alpha1.PerfRun) (int, error) {
-	active, err := r.activeRuns(ctx)
-	if err != nil {
-		return 0, err
-	}
-	n := 0
-	for i := range active {
-		if before(&active[i], run) {
-			n++
-		}
-	}
-	return n, nil
-}
-
-// activeRuns are the unfinished runs, from an index of the cache, so that finished ones cost nothing. Not to be changed: they are the cache's own.
-func (r *PerfRunReconciler) activeRuns(ctx context.Context) ([]v1alpha1.PerfRun, error) {
-	var list v1alpha1.PerfRunList
-	if err := r.List(ctx, &list, client.MatchingFields{indexActive: indexTrue}, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("listing unfinished PerfRuns: %w", err)
-	}
-	return list.Items, nil
-}
-
-// before orders runs by creation; those of one second by namespace and name. A run that already holds the cluster stays first.
-func before(a, b *v1alpha1.PerfRun) bool {
-	if a.UID == b.UID {
-		return false
-	}
-	if holdsA, holdsB := holds(a), holds(b); holdsA != holdsB {
-		return holdsA
-	}
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
-	}
-	return a.Namespace+"/"+a.Name < b.Namespace+"/"+b.Name
-}
-
-func holds(run *v1alpha1.PerfRun) bool {
-	return run.Status.Phase != "" && run.Status.Phase != v1alpha1.PhaseQueued
 }
 
 // observeDapr looks for Dapr past the cache: none of it is ours.

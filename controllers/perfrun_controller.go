@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
 	metricsclient "k8s.io/metrics/pkg/client/clientset/versioned/typed/metrics/v1beta1"
@@ -46,6 +47,9 @@ type PerfRunReconciler struct {
 	PrepareTimeout time.Duration
 	// Now is the clock.
 	Now func() time.Time
+
+	// started is the run that left the queue last, until the cache shows that it has; only Reconcile, one at a time, knows it.
+	started types.UID
 }
 
 // +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns,verbs=list;watch
@@ -76,12 +80,14 @@ func (r *PerfRunReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 		// Owner references take everything away; the load ends with its pod.
 		return ctrl.Result{}, nil
 	}
+	r.shown(run)
 	seen, err := r.observe(ctx, run)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observing: %w", err)
 	}
 	decision := stage.Decide(seen)
 	next := run.DeepCopy()
+	share(seen, &next.Status)
 	actErr := r.act(ctx, seen, &decision, &next.Status)
 	if actErr != nil && decision.Message != "" {
 		// The decision did not come about: stay where we were and say why.
@@ -96,6 +102,7 @@ func (r *PerfRunReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 			}
 			return ctrl.Result{}, fmt.Errorf("writing the status: %w", err)
 		}
+		r.leaves(run, next)
 		r.announce(next, run.Status.Phase)
 	}
 	if actErr != nil {

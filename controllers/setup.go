@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -17,12 +18,6 @@ import (
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/internal/plan"
-)
-
-// The index of unfinished runs.
-const (
-	indexActive = "status.active"
-	indexTrue   = "true"
 )
 
 // CacheOptions keep only our own objects in memory: a cluster's other pods are none of our business. Namespace is the operator's own.
@@ -51,17 +46,10 @@ func (r *PerfRunReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manag
 		For(&v1alpha1.PerfRun{}).
 		Owns(&appsv1.Deployment{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.runOfPod)).
-		Watches(&v1alpha1.PerfRun{}, handler.EnqueueRequestsFromMapFunc(r.nextInQueue)).
+		Watches(&v1alpha1.PerfRun{}, handler.EnqueueRequestsFromMapFunc(r.queueMoved), builder.WithPredicates(queueMoves)).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("setting up the PerfRun controller: %w", err)
-	}
-	return nil
-}
-
-func active(o client.Object) []string {
-	if run, ok := o.(*v1alpha1.PerfRun); ok && !run.Status.Phase.Finished() && run.DeletionTimestamp == nil {
-		return []string{indexTrue}
 	}
 	return nil
 }
@@ -71,24 +59,6 @@ func (r *PerfRunReconciler) runOfPod(ctx context.Context, pod client.Object) []r
 	return r.requests(ctx, func(run *v1alpha1.PerfRun) bool {
 		return string(run.UID) == pod.GetLabels()[plan.LabelRun] && run.Namespace == pod.GetNamespace()
 	})
-}
-
-// nextInQueue wakes the first run of the queue whenever a run changes: it may have become its turn.
-func (r *PerfRunReconciler) nextInQueue(ctx context.Context, _ client.Object) []reconcile.Request {
-	runs, err := r.activeRuns(ctx)
-	if err != nil || len(runs) == 0 {
-		return nil
-	}
-	first := &runs[0]
-	for i := range runs {
-		if before(&runs[i], first) {
-			first = &runs[i]
-		}
-	}
-	if holds(first) {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(first)}}
 }
 
 func (r *PerfRunReconciler) requests(ctx context.Context, matches func(*v1alpha1.PerfRun) bool) []reconcile.Request {

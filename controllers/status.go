@@ -24,6 +24,7 @@ func applyDecision(run *v1alpha1.PerfRun, d stage.Decision, o stage.Observation)
 	if status.Phase == "" {
 		status.Phase = v1alpha1.PhaseQueued
 	}
+	status.QueuePosition = int32(d.Place)
 	now := metav1.NewTime(o.Now)
 	if status.StartTime == nil && status.Phase != v1alpha1.PhaseQueued {
 		status.StartTime = &now

@@ -80,6 +80,9 @@ const (
 	ReasonWrongNodes = "WrongNodes"
 	// ReasonControlPlaneUnread: a pod of the control plane restarted, came or went, or did not show its counters, in scenario ControlPlane. Inconclusive.
 	ReasonControlPlaneUnread = "ControlPlaneUnread"
+	// ReasonClusterShared: another run that is not exclusive measured at the same time. Inconclusive, but only a warning for a run that is
+	// not exclusive itself.
+	ReasonClusterShared = "ClusterShared"
 	// ReasonSamplingMismatch: the sidecars sampled another fraction of requests than spec.sampling. Inconclusive.
 	ReasonSamplingMismatch = "SamplingMismatch"
 )

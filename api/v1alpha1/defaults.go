@@ -60,6 +60,7 @@ func (s *PerfRunSpec) EffectiveSettings() Settings {
 		Sampling:     ptr.Deref(s.Sampling, DefaultSampling),
 		Metrics:      true,
 		Placement:    ptr.Deref(s.Placement, PlacementDifferentNode),
+		Exclusive:    ptr.Deref(s.Exclusive, true),
 		SidecarCPU:   resource.MustParse(DefaultSidecarCPU),
 	}
 	if len(out.Connections) == 0 {
@@ -89,6 +90,7 @@ func (s *PerfRunSpec) controlPlaneInForce() Settings {
 		Sampling:     "0",
 		Metrics:      true,
 		Placement:    PlacementAny,
+		Exclusive:    ptr.Deref(s.Exclusive, true),
 		SidecarCPU:   resource.MustParse(DefaultSidecarCPU),
 	}
 	s.Sidecar.limit(&out)

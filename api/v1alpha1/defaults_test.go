@@ -28,6 +28,7 @@ func published(change func(*v1alpha1.Settings)) v1alpha1.Settings {
 		Sampling:     "0.1",
 		Metrics:      true,
 		Placement:    v1alpha1.PlacementDifferentNode,
+		Exclusive:    true,
 		SidecarCPU:   resource.MustParse("500m"),
 
 		LoadTesterReplicas: 1,
@@ -59,8 +60,8 @@ func TestEffectiveSettings(t *testing.T) {
 				Connections: []int32{2, 4}, Pairs: ptr.To[int32](8), MTLS: ptr.To(false), Sampling: ptr.To("1"),
 				Telemetry: &v1alpha1.TelemetrySettings{Export: ptr.To(true), Metrics: ptr.To(false)},
 				Baseline:  ptr.To(v1alpha1.BaselineNone),
-				Placement: ptr.To(v1alpha1.PlacementAny),
-				Sidecar:   &v1alpha1.SidecarSettings{CPU: quantity("2"), Memory: quantity("256Mi")},
+				Placement: ptr.To(v1alpha1.PlacementAny), Exclusive: ptr.To(false),
+				Sidecar: &v1alpha1.SidecarSettings{CPU: quantity("2"), Memory: quantity("256Mi")},
 
 				LoadTester: &v1alpha1.LoadTesterSettings{Replicas: ptr.To[int32](2)},
 			},

@@ -79,7 +79,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.invocation) || self.scenario == 'Invocation'",fieldPath=".invocation",message="invocation takes scenario: Invocation; leave it out, or change the scenario"
 // +kubebuilder:validation:XValidation:rule="has(self.controlPlane) ? has(oldSelf.controlPlane) && self.controlPlane == oldSelf.controlPlane : !has(oldSelf.controlPlane)",fieldPath=".controlPlane",message="controlPlane cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="!has(self.controlPlane) || self.scenario == 'ControlPlane'",fieldPath=".controlPlane",message="controlPlane takes scenario: ControlPlane; leave it out, or change the scenario"
-// +kubebuilder:validation:XValidation:rule="self.scenario != 'ControlPlane' || !(has(self.rps) || has(self.payload) || has(self.warmup) || has(self.connections) || has(self.pairs) || has(self.baseline) || has(self.mTLS) || has(self.sampling) || has(self.telemetry) || has(self.placement) || has(self.loadTester) || has(self.thresholds))",fieldPath=".scenario",message="scenario ControlPlane sends no load: of the settings it takes only controlPlane, duration, sidecar, target and cleanup"
+// +kubebuilder:validation:XValidation:rule="self.scenario != 'ControlPlane' || !(has(self.rps) || has(self.payload) || has(self.warmup) || has(self.connections) || has(self.pairs) || has(self.baseline) || has(self.mTLS) || has(self.sampling) || has(self.telemetry) || has(self.placement) || has(self.loadTester) || has(self.thresholds))",fieldPath=".scenario",message="scenario ControlPlane sends no load: of what is measured it takes only controlPlane, duration, sidecar, target and exclusive"
 // +kubebuilder:validation:XValidation:rule="self.scenario != 'ControlPlane' || !has(self.target) || !has(self.target.image)",fieldPath=".target.image",message="scenario ControlPlane brings up perfrun's own application; leave target.image out"
 // +kubebuilder:validation:XValidation:rule="has(self.rps) ? has(oldSelf.rps) && self.rps == oldSelf.rps : !has(oldSelf.rps)",fieldPath=".rps",message="rps cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.payload) ? has(oldSelf.payload) && self.payload == oldSelf.payload : !has(oldSelf.payload)",fieldPath=".payload",message="payload cannot be changed once the PerfRun exists; create another PerfRun"
@@ -95,6 +95,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.sidecar) ? has(oldSelf.sidecar) && self.sidecar == oldSelf.sidecar : !has(oldSelf.sidecar)",fieldPath=".sidecar",message="sidecar cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.loadTester) ? has(oldSelf.loadTester) && self.loadTester == oldSelf.loadTester : !has(oldSelf.loadTester)",fieldPath=".loadTester",message="loadTester cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.target) ? has(oldSelf.target) && self.target == oldSelf.target : !has(oldSelf.target)",fieldPath=".target",message="target cannot be changed once the PerfRun exists; create another PerfRun"
+// +kubebuilder:validation:XValidation:rule="has(self.exclusive) ? has(oldSelf.exclusive) && self.exclusive == oldSelf.exclusive : !has(oldSelf.exclusive)",fieldPath=".exclusive",message="exclusive cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="has(self.thresholds) ? has(oldSelf.thresholds) && self.thresholds == oldSelf.thresholds : !has(oldSelf.thresholds)",fieldPath=".thresholds",message="thresholds cannot be changed once the PerfRun exists; create another PerfRun"
 // +kubebuilder:validation:XValidation:rule="!has(self.thresholds) || !has(self.pairs) || self.pairs >= 6 || !(has(self.thresholds.added) || has(self.thresholds.latency) || has(self.thresholds.sidecarCPU))",fieldPath=".pairs",message="pairs must be at least 6 with thresholds on added, latency or sidecarCPU: they are judged on an interval, and with fewer pairs there is none"
 // +kubebuilder:validation:XValidation:rule="!has(self.thresholds) || !has(self.thresholds.added) || (has(self.baseline) ? self.baseline == 'Direct' : self.scenario != 'Actors' || (!has(self.target) || !has(self.target.image)) && (!has(self.actors) || !has(self.actors.host) || self.actors.host != 'Java'))",fieldPath=".baseline",message="thresholds.added needs baseline: Direct to compare with (actors of target.image and of host: Java have none by default); limit thresholds.latency instead"
@@ -202,6 +203,12 @@ type PerfRunSpec struct {
 	// thresholds are limits that the results must keep at every point, or the verdict is Failed. Unset: nothing is judged.
 	// +optional
 	Thresholds *Thresholds `json:"thresholds,omitempty"`
+
+	// exclusive says whether the run measures alone. true: exclusive runs measure one at a time in the cluster, in the order of their
+	// creation. false: it waits for no run, and none waits for it; whatever measures at the same time, disturbs it and is disturbed by it,
+	// and both name the other in status.environment.sharedWith. Default true.
+	// +optional
+	Exclusive *bool `json:"exclusive,omitempty"`
 
 	// cleanup says when the objects that the run created are deleted after it has finished. May be changed at any time. Default Always.
 	// +optional
@@ -406,6 +413,7 @@ type TargetSettings struct {
 // +kubebuilder:resource:shortName=pr,categories=all
 // +kubebuilder:printcolumn:name="Scenario",type=string,JSONPath=`.spec.scenario`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
+// +kubebuilder:printcolumn:name="Queue",type=integer,JSONPath=`.status.queuePosition`
 // +kubebuilder:printcolumn:name="Done",type=string,JSONPath=`.status.progress.display`
 // +kubebuilder:printcolumn:name="RPS",type=string,JSONPath=`.status.results[0].dapr.achievedRPS`
 // +kubebuilder:printcolumn:name="P90",type=string,JSONPath=`.status.results[0].dapr.latency.p90`

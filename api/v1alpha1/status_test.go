@@ -27,9 +27,10 @@ func measured() v1alpha1.PerfRunStatus {
 			Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRestarted,
 			Message: "the target's sidecar restarted once", ObservedGeneration: 1, LastTransitionTime: metav1.Unix(1700000000, 0),
 		}},
-		Settings:    ptr.To((&v1alpha1.PerfRunSpec{}).EffectiveSettings()),
-		Progress:    &v1alpha1.Progress{Block: 12, Blocks: 12, Percent: 100, Display: "100%"},
-		Environment: &v1alpha1.Environment{Kubernetes: "v1.36.3", Dapr: "1.18.0", MTLS: ptr.To(true), Sampling: "0.1"},
+		QueuePosition: 3,
+		Settings:      ptr.To((&v1alpha1.PerfRunSpec{}).EffectiveSettings()),
+		Progress:      &v1alpha1.Progress{Block: 12, Blocks: 12, Percent: 100, Display: "100%"},
+		Environment:   &v1alpha1.Environment{Kubernetes: "v1.36.3", Dapr: "1.18.0", MTLS: ptr.To(true), Sampling: "0.1"},
 		Results: []v1alpha1.PointResult{{
 			Connections: 16,
 			Baseline:    &v1alpha1.ArmResult{Requests: 60000, AchievedRPS: "1000.0", Latency: latencies(400 * time.Microsecond)},
@@ -94,7 +95,7 @@ var _ = Describe("The status of a PerfRun", func() {
 		}
 		delete(columns, "Age")
 		Expect(columns).To(Equal(map[string]any{
-			"Name": run.Name, "Scenario": "Invocation", "Phase": "Inconclusive", "Done": "100%",
+			"Name": run.Name, "Scenario": "Invocation", "Phase": "Inconclusive", "Queue": float64(3), "Done": "100%",
 			"RPS": "999.9", "P90": "2.806ms", "P99": "4.209ms", "Added P90": "910us", "Added P99": "2ms",
 			"Sidecar CPU": "212m", "Sidecar Memory": "104Mi", "Path": "HTTP to HTTP", "Message": "the target's sidecar restarted once",
 		}))

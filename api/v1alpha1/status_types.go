@@ -49,6 +49,11 @@ type PerfRunStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
+	// queuePosition is the place in the queue: 1 measures next. Absent unless the run is Queued. Places beyond the tenth are brought up to
+	// date now and then only.
+	// +optional
+	QueuePosition int32 `json:"queuePosition,omitempty"`
+
 	// startTime is when the run left the queue.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
@@ -175,6 +180,8 @@ type Settings struct {
 	Metrics bool `json:"metrics"`
 	// placement of load tester and target.
 	Placement Placement `json:"placement"`
+	// exclusive: whether no other exclusive run measures at the same time.
+	Exclusive bool `json:"exclusive"`
 	// loadTesterReplicas is the number of load tester pods that the load is divided among.
 	LoadTesterReplicas int32 `json:"loadTesterReplicas"`
 	// sidecarCPU is each sidecar's CPU limit; "0": none.
@@ -255,7 +262,15 @@ type Environment struct {
 	// images of the containers.
 	// +optional
 	Images *Images `json:"images,omitempty"`
+	// sharedWith are the PerfRuns, as namespace/name, that prepared or measured while this one measured; at most the first 16.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	SharedWith []string `json:"sharedWith,omitempty"`
 }
+
+// MaxSharedWith is the most that status.environment.sharedWith holds.
+const MaxSharedWith = 16
 
 // Nodes names where the pods ran.
 type Nodes struct {

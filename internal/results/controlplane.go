@@ -68,10 +68,11 @@ func work(begin, end v1alpha1.PartReading) []v1alpha1.Work {
 	return out
 }
 
-// ControlPlaneVerdict is Succeeded unless a part of the control plane could not be read throughout, or a pod was not there throughout the
-// step that is about all of them.
-func ControlPlaneVerdict(s v1alpha1.Settings, steps []v1alpha1.ControlPlaneResult) *Outcome {
+// ControlPlaneVerdict is Succeeded unless a part of the control plane could not be read throughout, a pod was not there throughout the
+// step that is about all of them, or a run that was to measure alone did not.
+func ControlPlaneVerdict(s v1alpha1.Settings, steps []v1alpha1.ControlPlaneResult, sharedWith []string) *Outcome {
 	out := &Outcome{}
+	out.Reasons, out.Warnings = shared(s, sharedWith)
 	for _, step := range steps {
 		for _, p := range step.Parts {
 			if p.Note != "" {

@@ -55,7 +55,7 @@ func TestControlPlaneSteps(t *testing.T) {
 		t.Errorf("total %+v", total)
 	}
 	settings := v1alpha1.Settings{ControlPlane: &v1alpha1.ControlPlaneInForce{Pods: 3}}
-	out := ControlPlaneVerdict(settings, steps)
+	out := ControlPlaneVerdict(settings, steps, nil)
 	if out.Verdict != v1alpha1.PhaseSucceeded || out.Reason != v1alpha1.ReasonMeasured || !strings.Contains(out.Message, "bringing those up took 1.2s") {
 		t.Errorf("%s %s %s", out.Verdict, out.Reason, out.Message)
 	}
@@ -77,7 +77,7 @@ func TestControlPlaneThatChangesIsInconclusive(t *testing.T) {
 				partsAt(0, 0, 10, 5, 0, 0), partsAt(1, 0, 11, 6, 0, 0), partsAt(2, 3, 12, 7, 0, 0), partsAt(3, 3, 13, 8, 0, 0), partsAt(4, 0, 14, 9, 0, 0),
 			}
 			tc.spoil(readings)
-			out := ControlPlaneVerdict(settings, ControlPlane(readings))
+			out := ControlPlaneVerdict(settings, ControlPlane(readings), nil)
 			if out.Verdict != v1alpha1.PhaseInconclusive || !strings.Contains(out.Message, tc.says) {
 				t.Errorf("%s: %s", out.Verdict, out.Message)
 			}

@@ -24,6 +24,8 @@ type Input struct {
 	ForeignTarget bool
 	// TargetReplaced: another pod than the one that the measurement began with is the target now.
 	TargetReplaced bool
+	// SharedWith names the other runs that prepared or measured during the measurement.
+	SharedWith []string
 	// MetricsServer is why metrics-server's figures are missing; empty if they should be there.
 	MetricsServer string
 
@@ -73,18 +75,19 @@ func Build(in Input) (*Outcome, error) {
 	blocks := sift(in, points)
 	in.excluded = blocks.excluded
 	both := bothSidecars(in)
+	reasons, warnings := shared(in.Settings, in.SharedWith)
 	out := &Outcome{
 		DaprVersion: in.Report.Observed.DaprVersion,
 		MTLS:        in.Report.Observed.MTLS,
 		Sampling:    observedSampling(in.Report.Observed),
 		Thresholds:  thresholds(in.Thresholds, points, both),
-		Reasons:     slices.Concat(interrupted(in), blocks.reasons, invalid(in, points)),
+		Reasons:     slices.Concat(interrupted(in), reasons, blocks.reasons, invalid(in, points)),
 	}
 	for _, p := range points {
 		out.Results = append(out.Results, p.result(in.Report, both))
 	}
 	out.Usage = usage(in)
-	out.InvalidBlocks, out.Warnings = listed(blocks.invalid, slices.Concat(drift(points), disagreements(in.Report, points), uncounted(in), tracesLost(in), throttled(out.Usage), contradicted(out.Usage)))
+	out.InvalidBlocks, out.Warnings = listed(blocks.invalid, slices.Concat(warnings, drift(points), disagreements(in.Report, points), uncounted(in), tracesLost(in), throttled(out.Usage), contradicted(out.Usage)))
 	out.Telemetry = telemetry(in)
 	out.ControlPlane = controlPlane(in.Components, out.Usage)
 	out.Summary = summary(out.Usage)

@@ -10,7 +10,6 @@
 package stage
 
 import (
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,7 +18,6 @@ import (
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/internal/dapr"
 	"perfrun.dev/perfrun/internal/measure"
-	"perfrun.dev/perfrun/internal/plan"
 )
 
 // Observation is all that a decision rests on. What a stage does not need is not observed, and zero.
@@ -27,8 +25,10 @@ type Observation struct {
 	Now      time.Time
 	Run      *v1alpha1.PerfRun
 	Settings v1alpha1.Settings
-	// Ahead is the number of unfinished runs that were created before this one.
+	// Ahead is the number of exclusive runs that this one waits for.
 	Ahead int
+	// Beside names the runs that prepare or measure at this moment, but for this one, as namespace/name.
+	Beside []string
 	// PrepareTimeout is how long a run may prepare before the obstacle at hand becomes its verdict.
 	PrepareTimeout time.Duration
 	// Dapr as found in the cluster.
@@ -109,6 +109,8 @@ type Decision struct {
 	Action Action
 	// Phase to be in; with Collect the results may name another.
 	Phase v1alpha1.Phase
+	// Place in the queue, from 1; 0: not in the queue.
+	Place int
 	// Reason and Message of the condition Succeeded.
 	Reason, Message string
 	// After is when to look again even if nothing changes; 0: only when something does.
@@ -150,21 +152,6 @@ func finished(o Observation) Decision {
 		}
 	}
 	return d
-}
-
-func queued(o Observation) Decision {
-	if err := plan.Check(o.Settings); err != nil {
-		return failed(v1alpha1.ReasonInvalidSpec, err.Error())
-	}
-	if o.Settings.Actors.Java() && !o.JavaHost {
-		return failed(v1alpha1.ReasonInvalidSpec,
-			"this operator knows no image of the Java actor host; name one with its flag --actor-host-java-image (make deploy ACTOR_HOST_JAVA_IMG=...), or take actors.host: Go")
-	}
-	if o.Ahead > 0 {
-		return Decision{Phase: v1alpha1.PhaseQueued, Reason: v1alpha1.ReasonQueued,
-			Message: fmt.Sprintf("waiting for %d PerfRun(s) created earlier: runs measure one at a time, or they would disturb each other", o.Ahead)}
-	}
-	return Decision{Phase: v1alpha1.PhasePreparing, Reason: v1alpha1.ReasonPreparing, Message: "creating what the run needs", After: soon}
 }
 
 func failed(reason, message string) Decision {
