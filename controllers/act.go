@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/internal/measure"
 	"perfrun.dev/perfrun/internal/merge"
 	"perfrun.dev/perfrun/internal/plan"
 	"perfrun.dev/perfrun/internal/results"
@@ -46,6 +48,9 @@ func (r *PerfRunReconciler) act(ctx context.Context, o stage.Observation, d *sta
 	case stage.Stop:
 		r.stop(ctx, o)
 	case stage.Cleanup:
+		return r.cleanup(ctx, o)
+	case stage.Remove:
+		r.stop(ctx, o)
 		return r.cleanup(ctx, o)
 	}
 	return nil
@@ -85,7 +90,7 @@ func (r *PerfRunReconciler) record(ctx context.Context, o stage.Observation, sta
 		testers[i].ClockOffset = &offset
 	}
 	status.Attempt = &v1alpha1.Attempt{
-		ID:          plan.AttemptID,
+		ID:          plan.AttemptID(status.VoidAttempts),
 		LoadTesters: testers,
 		Target:      o.Target.Pod().Name,
 		Restarts:    restartCounts(o),
@@ -118,16 +123,25 @@ func (r *PerfRunReconciler) start(ctx context.Context, o stage.Observation) erro
 	return nil
 }
 
+// stopPatience is how long a load tester may take to stop. Whoever stops one deletes its pod next, which ends its load as well.
+const stopPatience = 3 * time.Second
+
 // stop ends what load there is. A load tester that does not answer cannot be stopped by asking: its load ends with its pod or its plan.
 func (r *PerfRunReconciler) stop(ctx context.Context, o stage.Observation) {
+	attempt := o.Run.Status.Attempt
+	if attempt == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, stopPatience)
+	defer cancel()
 	var all sync.WaitGroup
-	for i, pod := range o.LoadTester.Pods {
-		if t := o.Testers[i]; t.Progress == nil && t.Err == nil {
-			// It has said that it knows of no attempt.
+	for _, pod := range o.LoadTester.Pods {
+		if pod.Status.PodIP == "" {
 			continue
 		}
 		all.Go(func() {
-			if err := r.tester(o.Run, pod).Stop(ctx, o.Run.Status.Attempt.ID); err != nil {
+			err := r.tester(o.Run, pod).Stop(ctx, attempt.ID)
+			if err != nil && !errors.Is(err, measure.ErrUnknownAttempt) {
 				logf.FromContext(ctx).Info("the load could not be stopped", "pod", pod.Name, "cause", err.Error())
 			}
 		})
@@ -195,19 +209,14 @@ func (r *PerfRunReconciler) reports(ctx context.Context, o stage.Observation) ([
 
 // cleanup deletes what the run created, the Deployments last: while one is there, clean-up is not finished and comes again.
 func (r *PerfRunReconciler) cleanup(ctx context.Context, o stage.Observation) error {
-	for _, object := range r.objects(&o) {
-		found := &metav1.PartialObjectMetadata{}
-		found.SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
-		err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), found)
-		if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(found, o.Run) {
-			continue
-		}
-		if err == nil {
-			err = r.Delete(ctx, found, client.PropagationPolicy(metav1.DeletePropagationBackground),
-				client.Preconditions{UID: &found.UID})
-		}
+	left, err := r.left(ctx, &o)
+	if err != nil {
+		return err
+	}
+	for _, object := range left {
+		err := r.Delete(ctx, object, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &object.UID})
 		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("deleting %s: %w", object.GetName(), err)
+			return fmt.Errorf("deleting %s: %w", object.Name, err)
 		}
 	}
 	return nil

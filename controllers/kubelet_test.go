@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -73,6 +74,7 @@ func (k *kubelet) sync(ctx context.Context) {
 		deployment := &appsv1.Deployment{}
 		err := admin.Get(ctx, client.ObjectKey{Namespace: k.namespace, Name: k.base + "-" + role}, deployment)
 		if apierrors.IsNotFound(err) {
+			k.collect(ctx, role)
 			continue
 		}
 		Expect(err).NotTo(HaveOccurred())
@@ -82,6 +84,29 @@ func (k *kubelet) sync(ctx context.Context) {
 		}
 	}
 }
+
+// collect does what Kubernetes does with the pods of a Deployment that is gone.
+func (k *kubelet) collect(ctx context.Context, role string) {
+	var pods corev1.PodList
+	Expect(admin.List(ctx, &pods, client.InNamespace(k.namespace), client.MatchingLabels{plan.LabelRole: role})).To(Succeed())
+	for i := range pods.Items {
+		Expect(client.IgnoreNotFound(admin.Delete(ctx, &pods.Items[i], client.GracePeriodSeconds(0)))).To(Succeed())
+		ip := pods.Items[i].Status.PodIP
+		k.kill(ip)
+		for _, port := range []int{measure.LoadTesterPort, measure.TargetTracesPort, measure.TargetUsagePort, internalPort} {
+			Eventually(func() error {
+				l, err := net.Listen("tcp", address(ip, port))
+				if err == nil {
+					err = l.Close()
+				}
+				return err
+			}).WithContext(ctx).WithTimeout(5*time.Second).Should(Succeed(), "whoever served on it does not end")
+		}
+	}
+}
+
+// internalPort is that of a sidecar for other sidecars.
+const internalPort = 50002
 
 func (k *kubelet) syncPod(ctx context.Context, deployment *appsv1.Deployment, role string, replica int32, ip string) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: fmt.Sprintf("%s-pod%d", deployment.Name, replica), Labels: deployment.Spec.Template.Labels},
@@ -137,7 +162,7 @@ func (k *kubelet) startTarget(ctx context.Context, args []string) {
 		return meter.Serve(ctx, meter.Options{Addr: address(k.targetIP, measure.TargetUsagePort)})
 	}, address(k.targetIP, measure.TargetUsagePort))
 	// The target's sidecar: TLS on its internal port.
-	internal, err := net.Listen("tcp", k.targetIP+":50002")
+	internal, err := net.Listen("tcp", address(k.targetIP, internalPort))
 	Expect(err).NotTo(HaveOccurred())
 	sidecar := httptest.NewUnstartedServer(http.NotFoundHandler())
 	sidecar.Listener = internal

@@ -27,13 +27,20 @@ import (
 func (r *PerfRunReconciler) observe(ctx context.Context, run *v1alpha1.PerfRun) (stage.Observation, error) {
 	o := stage.Observation{Now: r.Now(), Run: run, Settings: run.Spec.EffectiveSettings(), PrepareTimeout: r.PrepareTimeout, JavaHost: r.JavaHostImage != ""}
 	phase := run.Status.Phase
-	if phase == "" || phase == v1alpha1.PhaseQueued {
+	if run.DeletionTimestamp == nil && (phase == "" || phase == v1alpha1.PhaseQueued) {
 		var err error
 		o.Ahead, err = r.ahead(ctx, run)
 		return o, err
 	}
 	if err := r.observeWorkloads(ctx, &o); err != nil {
 		return o, err
+	}
+	switch {
+	case run.DeletionTimestamp != nil, phase == v1alpha1.PhaseSuspended:
+		return o, r.observeLeft(ctx, &o)
+	case stage.Stops(run):
+		// Nothing that is in Dapr's way, or in the load tester's, is in the way of stopping.
+		return o, nil
 	}
 	switch phase {
 	case v1alpha1.PhasePreparing:
@@ -127,7 +134,50 @@ func (r *PerfRunReconciler) observeObjects(ctx context.Context, o *stage.Observa
 			o.Taken = append(o.Taken, name)
 		}
 	}
+	if len(o.Missing) == len(r.wanted(o)) {
+		return r.observeFormer(ctx, o)
+	}
 	return nil
+}
+
+// observeFormer looks for pods of the run before it has made any: they would answer in place of those to come.
+func (r *PerfRunReconciler) observeFormer(ctx context.Context, o *stage.Observation) error {
+	var pods corev1.PodList
+	if err := r.List(ctx, &pods, client.InNamespace(o.Run.Namespace), client.MatchingLabels{plan.LabelRun: string(o.Run.UID)}); err != nil {
+		return fmt.Errorf("listing the pods of an attempt that was stopped: %w", err)
+	}
+	for i := range pods.Items {
+		o.Former = append(o.Former, pods.Items[i].Name)
+	}
+	return nil
+}
+
+// observeLeft names what there is of the run's objects.
+func (r *PerfRunReconciler) observeLeft(ctx context.Context, o *stage.Observation) error {
+	left, err := r.left(ctx, o)
+	for _, object := range left {
+		o.Left = append(o.Left, object.Kind+" "+object.Name)
+	}
+	return err
+}
+
+// left are the run's objects that exist, of those that clean-up deletes.
+func (r *PerfRunReconciler) left(ctx context.Context, o *stage.Observation) ([]*metav1.PartialObjectMetadata, error) {
+	var out []*metav1.PartialObjectMetadata
+	for _, object := range r.objects(o) {
+		found := &metav1.PartialObjectMetadata{}
+		found.SetGroupVersionKind(object.GetObjectKind().GroupVersionKind())
+		err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), found)
+		switch {
+		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+			// Also where Dapr has been uninstalled meanwhile, and its kinds with it.
+		case err != nil:
+			return nil, fmt.Errorf("looking for %s: %w", object.GetName(), err)
+		case metav1.IsControlledBy(found, o.Run):
+			out = append(out, found)
+		}
+	}
+	return out, nil
 }
 
 // wanted are the objects that are to be there by now.

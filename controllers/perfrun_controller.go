@@ -76,10 +76,6 @@ func (r *PerfRunReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	if err := r.Get(ctx, req.NamespacedName, run); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if run.DeletionTimestamp != nil {
-		// Owner references take everything away; the load ends with its pod.
-		return ctrl.Result{}, nil
-	}
 	r.shown(run)
 	seen, err := r.observe(ctx, run)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -49,10 +50,11 @@ func holds(run *v1alpha1.PerfRun) bool {
 
 // waits tells whether a run is in the queue.
 func waits(run *v1alpha1.PerfRun) bool {
-	return (run.Status.Phase == "" || run.Status.Phase == v1alpha1.PhaseQueued) && exclusive(run) && run.DeletionTimestamp == nil
+	return (run.Status.Phase == "" || run.Status.Phase == v1alpha1.PhaseQueued) && exclusive(run) && !ptr.Deref(run.Spec.Suspend, false) &&
+		run.DeletionTimestamp == nil
 }
 
-func exclusive(run *v1alpha1.PerfRun) bool { return run.Spec.Exclusive == nil || *run.Spec.Exclusive }
+func exclusive(run *v1alpha1.PerfRun) bool { return ptr.Deref(run.Spec.Exclusive, true) }
 
 // inOrder is the order of the queue: by creation; runs of one second by namespace and name.
 func inOrder(a, b *v1alpha1.PerfRun) int {
@@ -137,7 +139,7 @@ var queueMoves = predicate.Funcs{
 	UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*v1alpha1.PerfRun)
 		now, ok2 := e.ObjectNew.(*v1alpha1.PerfRun)
-		return ok && ok2 && (holds(before) != holds(now) || waits(before) && !waits(now))
+		return ok && ok2 && (holds(before) != holds(now) || waits(before) != waits(now))
 	},
 	DeleteFunc: func(e event.DeleteEvent) bool {
 		run, ok := e.Object.(*v1alpha1.PerfRun)

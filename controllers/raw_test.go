@@ -55,7 +55,7 @@ func (r refusing) Create(context.Context, client.Object, ...client.CreateOption)
 var _ = Describe("The raw data of a PerfRun", func() {
 	var (
 		run    *v1alpha1.PerfRun
-		report = &measure.Report{Version: measure.Version, Attempt: plan.AttemptID, RPS: 50}
+		report = &measure.Report{Version: measure.Version, Attempt: plan.AttemptID(0), RPS: 50}
 		now    time.Time
 	)
 	// keep does what collecting does, with an operator that has just been started.
@@ -79,7 +79,7 @@ var _ = Describe("The raw data of a PerfRun", func() {
 		Expect(second.Raw).To(Equal(first.Raw))
 		done := run.DeepCopy()
 		done.Status = *second
-		Expect(rawDocument(ctx, done).Report.Attempt).To(Equal(plan.AttemptID))
+		Expect(rawDocument(ctx, done).Report.Attempt).To(Equal(plan.AttemptID(0)))
 	})
 
 	It("leave a ConfigMap alone that belongs to someone else, or that holds something else", func(ctx SpecContext) {

@@ -20,13 +20,16 @@ func applyDecision(run *v1alpha1.PerfRun, d stage.Decision, o stage.Observation)
 	}
 	settings := o.Settings
 	status.Settings = &settings
+	if d.Phase == v1alpha1.PhaseSuspended {
+		void(status)
+	}
 	status.Phase = d.Phase
 	if status.Phase == "" {
 		status.Phase = v1alpha1.PhaseQueued
 	}
 	status.QueuePosition = int32(d.Place)
 	now := metav1.NewTime(o.Now)
-	if status.StartTime == nil && status.Phase != v1alpha1.PhaseQueued {
+	if status.StartTime == nil && status.Phase != v1alpha1.PhaseQueued && status.Phase != v1alpha1.PhaseSuspended {
 		status.StartTime = &now
 	}
 	verdict := metav1.ConditionUnknown
@@ -38,6 +41,16 @@ func applyDecision(run *v1alpha1.PerfRun, d stage.Decision, o stage.Observation)
 		}
 	}
 	setCondition(run, status, v1alpha1.ConditionSucceeded, verdict, d.Reason, d.Message)
+}
+
+// void forgets an attempt that was stopped: the next one starts afresh.
+func void(status *v1alpha1.PerfRunStatus) {
+	if status.Attempt != nil || len(status.ControlPlaneReadings) > 0 {
+		status.VoidAttempts++
+	}
+	status.StartTime, status.Attempt, status.Progress, status.Environment = nil, nil, nil, nil
+	status.ControlPlaneReadings, status.ControlPlaneResults = nil, nil
+	meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionMetricsServer)
 }
 
 func setMetricsServer(run *v1alpha1.PerfRun, status *v1alpha1.PerfRunStatus, err error) {

@@ -20,6 +20,10 @@ const (
 	ReasonMeasuring = "Measuring"
 	// ReasonCollecting: the load has ended and the report is being read.
 	ReasonCollecting = "Collecting"
+	// ReasonSuspended: spec.suspend holds the run, or has stopped it.
+	ReasonSuspended = "Suspended"
+	// ReasonDeleting: the PerfRun is to be deleted, and somebody's finalizer keeps it; its load has been stopped.
+	ReasonDeleting = "Deleting"
 )
 
 // Reasons of the condition Succeeded that name an obstacle. While Unknown it may still go away; with False the deadline has passed and the verdict is Error.
@@ -42,6 +46,8 @@ const (
 	ReasonPodsRefused = "PodsRefused"
 	// ReasonPodsNotReady: the pods run, but are not ready.
 	ReasonPodsNotReady = "PodsNotReady"
+	// ReasonPodsNotGone: pods of an attempt that spec.suspend stopped are still there.
+	ReasonPodsNotGone = "PodsNotGone"
 	// ReasonNameTaken: an object with a name that the run needs belongs to someone else.
 	ReasonNameTaken = "NameTaken"
 	// ReasonStateStoreMissing: there is no Component of the name in spec.actors.stateStore.

@@ -210,6 +210,12 @@ type PerfRunSpec struct {
 	// +optional
 	Exclusive *bool `json:"exclusive,omitempty"`
 
+	// suspend holds a run that has not begun to measure, and stops one that measures: its load ends, what it created is deleted, and nothing
+	// of that attempt counts. When it is unset or false again, the run takes its place in the queue by its creation, and starts afresh. A run
+	// whose load has ended comes to its verdict all the same. May be changed at any time. Default false.
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
+
 	// cleanup says when the objects that the run created are deleted after it has finished. May be changed at any time. Default Always.
 	// +optional
 	Cleanup *Cleanup `json:"cleanup,omitempty"`

@@ -9,12 +9,15 @@ import (
 //
 //	Queued -> Preparing -> Measuring -> Collecting -> Succeeded | Failed | Inconclusive
 //	   \__________\____________\____________\______-> Error
+//	    \__________\____________\-> Suspended -> Queued
 //
-// +kubebuilder:validation:Enum=Queued;Preparing;Measuring;Collecting;Succeeded;Failed;Inconclusive;Error
+// +kubebuilder:validation:Enum=Queued;Preparing;Measuring;Collecting;Succeeded;Failed;Inconclusive;Error;Suspended
 type Phase string
 
-// The phases. The last four are verdicts and final.
+// The phases. Succeeded, Failed, Inconclusive and Error are verdicts and final.
 const (
+	// PhaseSuspended is held, or was stopped, by spec.suspend.
+	PhaseSuspended Phase = "Suspended"
 	// PhaseQueued waits for the runs created before it to finish.
 	PhaseQueued Phase = "Queued"
 	// PhasePreparing creates the pods and waits until they, their sidecars and the control plane's counters can be used.
@@ -66,9 +69,13 @@ type PerfRunStatus struct {
 	// +optional
 	Settings *Settings `json:"settings,omitempty"`
 
-	// attempt identifies the one measurement of this run. It is recorded before the load starts, so that nothing can start it twice.
+	// attempt identifies the measurement of this run, the one that counts. It is recorded before the load starts, so that nothing can start it twice.
 	// +optional
 	Attempt *Attempt `json:"attempt,omitempty"`
+
+	// voidAttempts is the number of attempts that spec.suspend has stopped. Nothing of them counts.
+	// +optional
+	VoidAttempts int32 `json:"voidAttempts,omitempty"`
 
 	// progress of the measurement.
 	// +optional

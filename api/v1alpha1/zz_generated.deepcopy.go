@@ -936,6 +936,11 @@ func (in *PerfRunSpec) DeepCopyInto(out *PerfRunSpec) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.Suspend != nil {
+		in, out := &in.Suspend, &out.Suspend
+		*out = new(bool)
+		**out = **in
+	}
 	if in.Cleanup != nil {
 		in, out := &in.Cleanup, &out.Cleanup
 		*out = new(Cleanup)

@@ -13,8 +13,9 @@ import (
 	"perfrun.dev/perfrun/internal/measure"
 )
 
-// AttemptID of a run's measurement. A run has one attempt: whatever is lost during it is an Error, never measured again silently.
-const AttemptID = "attempt-1"
+// AttemptID of a run's measurement, after so many that were stopped on purpose. Whatever else is lost of one is an Error, never measured
+// again silently.
+func AttemptID(void int32) string { return fmt.Sprintf("attempt-%d", void+1) }
 
 // requestTimeout is Fortio's default.
 const requestTimeout = 3 * time.Second

@@ -224,7 +224,7 @@ func TestMeasurementIsAPlanThatTheLoadTesterTakes(t *testing.T) {
 			{ObjectMeta: metav1.ObjectMeta{Name: "dashboard", Labels: map[string]string{"app": "dapr-dashboard"}}, Status: corev1.PodStatus{PodIP: "10.0.0.4"}},
 		},
 	}
-	attempt := v1alpha1.Attempt{ID: AttemptID, LoadTesters: []v1alpha1.LoadTester{{Pod: "lt", Instance: "i"}}}
+	attempt := v1alpha1.Attempt{ID: AttemptID(0), LoadTesters: []v1alpha1.LoadTester{{Pod: "lt", Instance: "i"}}}
 	plans := Measurements(r, r.Spec.EffectiveSettings(), attempt, pods)
 	p := plans[0]
 	if err := p.Validate(); err != nil {
@@ -265,7 +265,7 @@ func TestActorsAreCalledThroughTheSidecarAndDirectly(t *testing.T) {
 	target := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "tg"}, Status: corev1.PodStatus{PodIP: "10.0.0.2"}}
 	tester := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "lt"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}}
 	pods := Pods{LoadTesters: []*corev1.Pod{tester}, Target: target}
-	attempt := v1alpha1.Attempt{ID: AttemptID, LoadTesters: []v1alpha1.LoadTester{{Pod: "lt", Instance: "i"}}}
+	attempt := v1alpha1.Attempt{ID: AttemptID(0), LoadTesters: []v1alpha1.LoadTester{{Pod: "lt", Instance: "i"}}}
 	for name, c := range map[string]struct {
 		run       *v1alpha1.PerfRun
 		endpoints map[measure.Arm]measure.Endpoint

@@ -22,7 +22,7 @@ func shares(t *testing.T, n int, mutate ...func(*v1alpha1.PerfRunSpec)) []*measu
 	r := run(append(mutate, func(s *v1alpha1.PerfRunSpec) {
 		s.LoadTester = &v1alpha1.LoadTesterSettings{Replicas: ptr.To(int32(n))}
 	})...)
-	attempt := v1alpha1.Attempt{ID: AttemptID, LoadStartTime: &metav1.Time{Time: start}}
+	attempt := v1alpha1.Attempt{ID: AttemptID(0), LoadStartTime: &metav1.Time{Time: start}}
 	pods := Pods{Target: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "tg"}, Status: corev1.PodStatus{PodIP: "10.0.0.2"}}}
 	for i := range n {
 		name := fmt.Sprintf("lt-%d", i)

@@ -55,6 +55,11 @@ func missing(o Observation) *obstacle {
 	if block := withoutStateStore(o); block != nil {
 		return block
 	}
+	if len(o.Former) > 0 {
+		return &obstacle{v1alpha1.ReasonPodsNotGone, fmt.Sprintf(
+			"pods of the attempt that was stopped are not gone yet: %s; where a node is lost, delete them with kubectl -n %s delete pod NAME --force",
+			strings.Join(o.Former, ", "), o.Run.Namespace)}
+	}
 	if len(o.Missing) > 0 {
 		return &obstacle{v1alpha1.ReasonPreparing, "creating " + strings.Join(o.Missing, ", ")}
 	}

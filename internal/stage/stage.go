@@ -5,6 +5,8 @@
 //	Queued -> Preparing ---------> Measuring ----------> Collecting -----> Succeeded | Failed | Inconclusive
 //	   |          |                    |                     |
 //	   +----------+--------------------+---------------------+-----------> Error
+//	   |          |                    |
+//	   +----------+--------------------+-> Suspended -> Queued
 //
 // The attempt is recorded in the status on the way from Preparing to Measuring, before any load; verdicts are final.
 package stage
@@ -35,6 +37,10 @@ type Observation struct {
 	Dapr dapr.Installation
 	// Missing names the run's objects that do not exist, Taken those whose name belongs to someone else.
 	Missing, Taken []string
+	// Left names the run's objects that exist, where it is to have none.
+	Left []string
+	// Former names pods of an attempt that was stopped, which are there before this one's.
+	Former []string
 	// Components of Dapr in the run's namespace, in scenario Actors.
 	Components []dapr.Component
 	// JavaHost: the operator knows an image of the Java actor host.
@@ -102,6 +108,8 @@ const (
 	Stop Action = "Stop"
 	// Cleanup deletes what the run created.
 	Cleanup Action = "Cleanup"
+	// Remove does both: Stop and Cleanup.
+	Remove Action = "Remove"
 )
 
 // Decision is what follows from an observation.
@@ -127,8 +135,14 @@ const (
 // Decide names the next step of a run.
 func Decide(o Observation) Decision {
 	switch phase := o.Run.Status.Phase; {
+	case o.Run.DeletionTimestamp != nil:
+		return deleting(o)
 	case phase.Finished():
 		return finished(o)
+	case phase == v1alpha1.PhaseSuspended:
+		return suspended(o)
+	case Stops(o.Run):
+		return stopping(o)
 	case phase == "" || phase == v1alpha1.PhaseQueued:
 		return queued(o)
 	case phase == v1alpha1.PhasePreparing:

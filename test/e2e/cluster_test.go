@@ -175,6 +175,13 @@ func (c *testCluster) kill(ctx context.Context, pod *corev1.Pod) {
 	Expect(c.Delete(ctx, pod, client.GracePeriodSeconds(0), client.Preconditions{UID: &pod.UID})).To(Succeed())
 }
 
+func (c *testCluster) setSuspend(ctx context.Context, run *v1alpha1.PerfRun, suspend bool) {
+	GinkgoHelper()
+	before := run.DeepCopy()
+	run.Spec.Suspend = &suspend
+	Expect(c.Patch(ctx, run, client.MergeFrom(before))).To(Succeed())
+}
+
 // traces asks the run's target, through the API server, what it has counted.
 func (c *testCluster) traces(ctx context.Context, run *v1alpha1.PerfRun) measure.Traces {
 	GinkgoHelper()

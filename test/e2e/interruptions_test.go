@@ -6,6 +6,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
@@ -53,8 +54,30 @@ func interruptions() {
 		Expect(cluster.Create(ctx, run)).To(Succeed())
 		cluster.awaitPhase(ctx, run, v1alpha1.PhaseMeasuring, preparing)
 		Expect(cluster.leftovers(ctx, run.Namespace)).NotTo(BeEmpty())
+		tester := cluster.newestPod(ctx, run, plan.RoleLoadTester)
 		Expect(cluster.Delete(ctx, run)).To(Succeed())
+		Eventually(ctx, func() (bool, error) {
+			err := cluster.Get(ctx, client.ObjectKeyFromObject(tester), tester)
+			return apierrors.IsNotFound(err) || tester.DeletionTimestamp != nil, client.IgnoreNotFound(err)
+		}).WithTimeout(10*time.Second).WithPolling(pollEvery).Should(BeTrue(), "the load tester, and the load with it, has not been told to end")
 		cluster.expectNothingLeft(ctx, run.Namespace, time.Minute)
+	}, SpecTimeout(4*time.Minute))
+
+	It("stops when it is suspended, and starts afresh when it is resumed", func(ctx SpecContext) {
+		run := perfRun(cluster.newNamespace(ctx), "suspended", blocks(2, 2*time.Second, time.Second))
+		Expect(cluster.Create(ctx, run)).To(Succeed())
+		cluster.awaitPhase(ctx, run, v1alpha1.PhaseMeasuring, preparing)
+		cluster.setSuspend(ctx, run, true)
+		cluster.awaitPhase(ctx, run, v1alpha1.PhaseSuspended, 5*time.Second)
+		Expect(conditionOf(run, v1alpha1.ConditionSucceeded).Message).To(ContainSubstring("has stopped attempt 1"))
+		Eventually(ctx, func() ([]string, error) { return cluster.leftovers(ctx, run.Namespace) }).
+			WithTimeout(30 * time.Second).WithPolling(pollEvery).Should(BeEmpty())
+
+		cluster.setSuspend(ctx, run, false)
+		cluster.awaitMeasured(ctx, run, preparing+time.Minute)
+		Expect(run.Status.Attempt.ID).To(Equal("attempt-2"))
+		measured, valid, _ := daprRequests(run)
+		Expect(run.Status.Results[0].Dapr.Requests).To(Or(Equal(measured), Equal(valid)), "requests of the second attempt alone")
 	}, SpecTimeout(4*time.Minute))
 }
 

@@ -22,6 +22,7 @@ func queue() {
 		Expect(conditionOf(second, v1alpha1.ConditionSucceeded)).To(And(
 			HaveField("Status", BeEquivalentTo("Unknown")),
 			HaveField("Message", ContainSubstring("waiting for 1 PerfRun(s) created earlier"))))
+		Expect(second.Status.QueuePosition).To(BeEquivalentTo(1))
 		cluster.awaitPhase(ctx, first, v1alpha1.PhaseMeasuring, preparing)
 		cluster.awaitPhase(ctx, second, v1alpha1.PhaseQueued, time.Second)
 		Expect(cluster.leftovers(ctx, namespace)).NotTo(ContainElement(ContainSubstring(second.Name)), "a run that is queued has created something")
