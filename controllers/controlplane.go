@@ -62,7 +62,8 @@ func (r *PerfRunReconciler) readControlPlane(ctx context.Context, o stage.Observ
 	reading := v1alpha1.ControlPlaneReading{Pods: o.Fleet.Ready(), Parts: r.readParts(ctx, o.Dapr.ControlPlane)}
 	reading.Time = metav1.NewMicroTime(r.Now())
 	if !anyRead(reading.Parts) {
-		return errors.New("none of the control plane's pods shows its counters on port 9090: does a NetworkPolicy keep the operator from them, or are metrics switched off in Dapr's Helm chart?")
+		return &stage.StepError{Reason: v1alpha1.ReasonMetricsMissing, Err: errors.New(
+			"none of the control plane's pods shows its counters on port 9090: does a NetworkPolicy keep the operator from them, or are metrics switched off in Dapr's Helm chart?")}
 	}
 	if status.Environment == nil {
 		version, err := r.Discovery.ServerVersion()

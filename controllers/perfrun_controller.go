@@ -86,8 +86,7 @@ func (r *PerfRunReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 	share(seen, &next.Status)
 	actErr := r.act(ctx, seen, &decision, &next.Status)
 	if actErr != nil && decision.Message != "" {
-		// The decision did not come about: stay where we were and say why.
-		decision = stage.Decision{Phase: run.Status.Phase, Reason: string(run.Status.Phase), Message: actErr.Error()}
+		decision = stage.Obstructed(seen, actErr)
 	}
 	applyDecision(next, decision, seen)
 	if !equality.Semantic.DeepEqual(run.Status, next.Status) {

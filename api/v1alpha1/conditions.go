@@ -54,6 +54,8 @@ const (
 	ReasonStateStoreMissing = "StateStoreMissing"
 	// ReasonStateStoreUnusable: that Component cannot keep the run's actors, or another one would keep them too.
 	ReasonStateStoreUnusable = "StateStoreUnusable"
+	// ReasonMetricsMissing: none of the control plane's pods shows its counters, in scenario ControlPlane.
+	ReasonMetricsMissing = "MetricsMissing"
 	// ReasonLoadTesterUnreachable: the load tester's pod is ready but does not answer the operator.
 	ReasonLoadTesterUnreachable = "LoadTesterUnreachable"
 )
@@ -70,6 +72,10 @@ const (
 	ReasonMTLSMismatch = "MTLSMismatch"
 	// ReasonLoadTesterLost: a load tester restarted or its pod went away; what it had measured is lost. Error.
 	ReasonLoadTesterLost = "LoadTesterLost"
+	// ReasonDeadlineExceeded: the run was not measured within spec.activeDeadlineSeconds; the message says what it was doing. Error.
+	ReasonDeadlineExceeded = "DeadlineExceeded"
+	// ReasonStepFailed: the operator could not do what was next until the deadline; the message has the API server's answer. Error.
+	ReasonStepFailed = "StepFailed"
 	// ReasonPathNotWorking: one of the two paths answered no request during warm-up. Error.
 	ReasonPathNotWorking = "PathNotWorking"
 	// ReasonActorHostMissing: no host took on the actor type. Error, before any load.

@@ -219,6 +219,21 @@ type PerfRunSpec struct {
 	// cleanup says when the objects that the run created are deleted after it has finished. May be changed at any time. Default Always.
 	// +optional
 	Cleanup *Cleanup `json:"cleanup,omitempty"`
+
+	// activeDeadlineSeconds is how long the run may take from when it leaves the queue, in seconds; from 1 to 604800, a week. One that has not
+	// been measured by then ends with Error, reason DeadlineExceeded; one whose load has ended comes to its verdict. May be changed at any
+	// time. Default none: each wait of a run has a deadline of its own.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=604800
+	ActiveDeadlineSeconds *int32 `json:"activeDeadlineSeconds,omitempty"`
+
+	// ttlSecondsAfterFinished is how long what cleanup has kept stays after the verdict, in seconds; from 0. The PerfRun stays, with its
+	// results and its raw data: to delete an object that Git manages would be to have it made, and measured, again. May be changed at any
+	// time. Default none: what is kept stays as long as the PerfRun.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
 // Payload is the body of each request: so many bytes of text, or a body given in full.

@@ -123,6 +123,10 @@ var _ = Describe("A PerfRun", func() {
 		Entry("each clean-up: Always", "cleanup: Always"),
 		Entry("each clean-up: OnSuccess", "cleanup: OnSuccess"),
 		Entry("each clean-up: Never", "cleanup: Never"),
+		Entry("the shortest deadline", "{suspend: true, activeDeadlineSeconds: 1}"),
+		Entry("the longest deadline", "activeDeadlineSeconds: 604800"),
+		Entry("a deadline for the control plane", "{scenario: ControlPlane, suspend: true, activeDeadlineSeconds: 600, cleanup: Never, ttlSecondsAfterFinished: 60}"),
+		Entry("no time for what is kept", "{cleanup: Never, ttlSecondsAfterFinished: 0}"),
 		Entry("sidecar limits", "sidecar: {cpu: 500m, memory: 256Mi, image: example.com/daprd:1.18.0, logLevel: debug}"),
 		Entry("no sidecar limits", `sidecar: {cpu: 0, memory: "0"}`),
 		Entry("sidecar limits as numbers", "sidecar: {cpu: 2, memory: 268435456}"),
@@ -232,6 +236,11 @@ target:
 		Entry("exclusive in words", "exclusive: never", "spec.exclusive", "must be of type boolean"),
 		Entry("a misspelt placement", "placement: DifferentNodes", "spec.placement", `supported values: "DifferentNode", "SameNode", "Any"`),
 		Entry("an unknown clean-up", "cleanup: Sometimes", "spec.cleanup", `supported values: "Always", "OnSuccess", "Never"`),
+		Entry("suspend in words", `suspend: "yes"`, "spec.suspend", "must be of type boolean"),
+		Entry("a deadline of 0", "activeDeadlineSeconds: 0", "spec.activeDeadlineSeconds", "greater than or equal to 1"),
+		Entry("a deadline above the longest", "activeDeadlineSeconds: 604801", "spec.activeDeadlineSeconds", "less than or equal to 604800"),
+		Entry("a deadline in words", "activeDeadlineSeconds: 10m", "spec.activeDeadlineSeconds", "must be of type integer"),
+		Entry("a time to live below 0", "ttlSecondsAfterFinished: -1", "spec.ttlSecondsAfterFinished", "greater than or equal to 0"),
 		Entry("an unparsable sidecar.cpu", "sidecar: {cpu: half}", "spec.sidecar.cpu", "number of CPUs, 0 or more, such as 500m or 1"),
 		Entry("a sidecar.cpu below 0", "sidecar: {cpu: -1}", "spec.sidecar.cpu", "0 or more"),
 		Entry("an unparsable sidecar.memory", "sidecar: {memory: plenty}", "spec.sidecar.memory", "number of bytes, 0 or more, such as 256Mi"),
@@ -339,10 +348,11 @@ target:
 		Entry(nil, "target", "{image: app}", "{image: app, port: 5000}"),
 	)
 
-	It("can change its clean-up at any time", func(ctx context.Context) {
+	It("can change at any time how it is handled", func(ctx context.Context) {
 		run := perfRun("rps: 10")
 		Expect(strict.Create(ctx, run)).To(Succeed())
-		for _, spec := range []string{"{rps: 10, cleanup: Never}", "{rps: 10, cleanup: OnSuccess}", "rps: 10"} {
+		for _, spec := range []string{"{rps: 10, cleanup: Never}", "{rps: 10, cleanup: OnSuccess, suspend: true}", "{rps: 10, suspend: false, activeDeadlineSeconds: 60}",
+			"{rps: 10, activeDeadlineSeconds: 90, ttlSecondsAfterFinished: 0}", "{rps: 10, ttlSecondsAfterFinished: 3600}", "rps: 10"} {
 			run.Object["spec"] = perfRun(spec).Object["spec"]
 			Expect(strict.Update(ctx, run)).To(Succeed())
 		}

@@ -108,6 +108,8 @@ func (c container) spec() corev1.Container {
 		Ports:           c.ports,
 		Resources:       c.resources,
 		ReadinessProbe:  &corev1.Probe{ProbeHandler: c.ready, PeriodSeconds: 1},
+		// What it said last is then in the pod's status, for the condition of a run that waits for it.
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: ptr.To(false),
 			ReadOnlyRootFilesystem:   ptr.To(true),

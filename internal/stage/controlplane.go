@@ -73,9 +73,14 @@ func FleetSize(o Observation) int32 {
 	}
 }
 
+// fleetPatience is how long all pods may take to come up or to go.
+func fleetPatience(o Observation) time.Duration {
+	return o.PrepareTimeout + time.Duration(o.Settings.ControlPlane.Pods)*perPod
+}
+
 // stepOver tells whether a step has come to its end, and if not, how long it may still take.
 func stepOver(o Observation, step v1alpha1.ControlPlaneStep, since time.Duration) (over bool, left time.Duration) {
-	patience := o.PrepareTimeout + time.Duration(o.Settings.ControlPlane.Pods)*perPod
+	patience := fleetPatience(o)
 	switch step {
 	case v1alpha1.StepUp:
 		return o.Fleet.Ready() == o.Settings.ControlPlane.Pods, patience - since

@@ -19,12 +19,14 @@ type obstacle struct{ reason, message string }
 // preparing goes on once nothing is in the way; what is still in the way at the deadline becomes the verdict.
 func preparing(o Observation) Decision {
 	if block := missing(o); block != nil {
-		if started := o.Run.Status.StartTime; started != nil && o.Now.Sub(started.Time) > o.PrepareTimeout {
-			return failed(block.reason, fmt.Sprintf("not ready after %s: %s", o.PrepareTimeout, block.message))
-		}
 		d := Decision{Phase: v1alpha1.PhasePreparing, Reason: block.reason, Message: block.message, After: pollPreparing}
 		if len(o.Missing) > 0 && block.reason == v1alpha1.ReasonPreparing {
+			// Past the deadline too: if that fails, the API server's reason is the verdict's.
 			d.Action = Create
+			return d
+		}
+		if started := o.Run.Status.StartTime; started != nil && o.Now.Sub(started.Time) > o.PrepareTimeout {
+			return failed(block.reason, fmt.Sprintf("not ready after %s: %s", o.PrepareTimeout, block.message))
 		}
 		return d
 	}
@@ -192,6 +194,10 @@ func failingContainer(pod *corev1.Pod) *obstacle {
 	for _, s := range containerStatuses(pod) {
 		w := s.State.Waiting
 		switch {
+		case w == nil && !s.Ready && s.LastTerminationState.Terminated != nil:
+			// Between two crashes it runs for a while, and is not ready.
+			return &obstacle{v1alpha1.ReasonContainerFailing, fmt.Sprintf("container %s of pod %s has been restarted %d time(s)%s; see: kubectl -n %s logs %s -c %s --previous",
+				s.Name, pod.Name, s.RestartCount, lastEnd(s), pod.Namespace, pod.Name, s.Name)}
 		case w == nil:
 		case slices.Contains(imageReasons, w.Reason):
 			return &obstacle{v1alpha1.ReasonImagePull, fmt.Sprintf("container %s of pod %s: image %s: %s: %s", s.Name, pod.Name, s.Image, w.Reason, w.Message)}
@@ -208,7 +214,26 @@ func lastEnd(s corev1.ContainerStatus) string {
 	if t == nil {
 		return ""
 	}
-	return fmt.Sprintf(" (last ended with %s, exit code %d)", t.Reason, t.ExitCode)
+	return fmt.Sprintf(" (last ended with %s, exit code %d%s)", t.Reason, t.ExitCode, lastWords(t.Message))
+}
+
+// maxWords bounds what a condition quotes of a container's log.
+const maxWords = 400
+
+// lastWords are the last lines of the log of a container that failed: the kubelet keeps them as its termination message
+// (FallbackToLogsOnError), so that no right to read logs is needed. A sidecar's are not kept: its container is Dapr's.
+func lastWords(message string) string {
+	message = strings.TrimSpace(message)
+	if message == "" {
+		return ""
+	}
+	if over := len(message) - maxWords; over > 0 {
+		message = strings.ToValidUTF8(message[over:], "")
+		if _, whole, ok := strings.Cut(message, "\n"); ok {
+			message = whole
+		}
+	}
+	return ": " + strings.ReplaceAll(message, "\n", " | ")
 }
 
 func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {

@@ -145,6 +145,14 @@ func Decide(o Observation) Decision {
 		return stopping(o)
 	case phase == "" || phase == v1alpha1.PhaseQueued:
 		return queued(o)
+	default:
+		return bounded(o, proceed(o))
+	}
+}
+
+// proceed names the next step of a run that has the cluster.
+func proceed(o Observation) Decision {
+	switch phase := o.Run.Status.Phase; {
 	case phase == v1alpha1.PhasePreparing:
 		return preparing(o)
 	case o.Settings.ControlPlane != nil:
@@ -154,18 +162,6 @@ func Decide(o Observation) Decision {
 	default:
 		return collecting(o)
 	}
-}
-
-func finished(o Observation) Decision {
-	d := Decision{Phase: o.Run.Status.Phase}
-	if o.LoadTester.Deployment != nil || o.Target.Deployment != nil || o.Fleet.Deployment != nil {
-		switch cleanup := o.Run.Spec.Cleanup; {
-		case cleanup == nil, *cleanup == v1alpha1.CleanupAlways,
-			*cleanup == v1alpha1.CleanupOnSuccess && d.Phase == v1alpha1.PhaseSucceeded:
-			d.Action = Cleanup
-		}
-	}
-	return d
 }
 
 func failed(reason, message string) Decision {
