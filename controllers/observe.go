@@ -36,7 +36,7 @@ func (r *PerfRunReconciler) observe(ctx context.Context, run *v1alpha1.PerfRun) 
 		return o, err
 	}
 	switch {
-	case run.DeletionTimestamp != nil, phase == v1alpha1.PhaseSuspended:
+	case run.DeletionTimestamp != nil, phase == v1alpha1.PhaseSuspended, stage.HalfMade(run):
 		return o, r.observeLeft(ctx, &o)
 	case stage.Stops(run):
 		// Nothing that is in Dapr's way, or in the load tester's, is in the way of stopping.

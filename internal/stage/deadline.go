@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
@@ -71,10 +72,18 @@ func patience(o Observation) (limit, since time.Duration) {
 	}
 }
 
+// HalfMade tells whether a run may have made some of its objects, but no Deployment: it could not go on, or not in time. Elsewhere the
+// Deployments, which the cache knows, tell whether something is left.
+func HalfMade(run *v1alpha1.PerfRun) bool {
+	c := meta.FindStatusCondition(run.Status.Conditions, v1alpha1.ConditionSucceeded)
+	return run.Status.Phase == v1alpha1.PhaseError && run.Status.Attempt == nil && c != nil &&
+		(c.Reason == v1alpha1.ReasonStepFailed || c.Reason == v1alpha1.ReasonDeadlineExceeded)
+}
+
 // finished cleans up: at once, or when what was kept has been kept for long enough.
 func finished(o Observation) Decision {
 	d := Decision{Phase: o.Run.Status.Phase}
-	if o.LoadTester.Deployment == nil && o.Target.Deployment == nil && o.Fleet.Deployment == nil {
+	if o.LoadTester.Deployment == nil && o.Target.Deployment == nil && o.Fleet.Deployment == nil && len(o.Left) == 0 {
 		return d
 	}
 	switch cleanup := ptr.Deref(o.Run.Spec.Cleanup, v1alpha1.CleanupAlways); {

@@ -120,6 +120,11 @@ func TestWhatIsKeptGoesAfterItsTime(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, d)
 		}
 	}
+	half := kept(v1alpha1.CleanupAlways, nil)
+	half.LoadTester, half.Target, half.Left = Workload{}, Workload{}, []string{"Service x"}
+	if d := Decide(half); d.Action != Cleanup {
+		t.Errorf("a Service is left: %+v", d)
+	}
 	gone := kept(v1alpha1.CleanupNever, ptr.To[int32](0))
 	gone.LoadTester, gone.Target = Workload{}, Workload{}
 	if d := Decide(gone); d.Action != None || d.After != 0 {
