@@ -60,28 +60,6 @@ func (c *clusterFlags) client() (client.Client, string, error) {
 	return cl, namespace, nil
 }
 
-func reportCommand() *cobra.Command {
-	var flags clusterFlags
-	cmd := &cobra.Command{
-		Use:   "report NAME",
-		Short: "Print a PerfRun's result: latency of both arms, what Dapr adds, CPU and memory",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, namespace, err := flags.client()
-			if err != nil {
-				return err
-			}
-			run, err := get(cmd.Context(), c, namespace, args[0])
-			if err != nil {
-				return err
-			}
-			return report.Write(cmd.OutOrStdout(), run)
-		},
-	}
-	flags.bind(cmd)
-	return cmd
-}
-
 func watchCommand() *cobra.Command {
 	var flags clusterFlags
 	cmd := &cobra.Command{
