@@ -59,7 +59,7 @@ func interruptions() {
 		Eventually(ctx, func() (bool, error) {
 			err := cluster.Get(ctx, client.ObjectKeyFromObject(tester), tester)
 			return apierrors.IsNotFound(err) || tester.DeletionTimestamp != nil, client.IgnoreNotFound(err)
-		}).WithTimeout(10*time.Second).WithPolling(pollEvery).Should(BeTrue(), "the load tester, and the load with it, has not been told to end")
+		}).WithTimeout(15*time.Second).WithPolling(pollEvery).Should(BeTrue(), "the load tester, and the load with it, has not been told to end")
 		cluster.expectNothingLeft(ctx, run.Namespace, time.Minute)
 	}, SpecTimeout(4*time.Minute))
 
@@ -70,8 +70,7 @@ func interruptions() {
 		cluster.setSuspend(ctx, run, true)
 		cluster.awaitPhase(ctx, run, v1alpha1.PhaseSuspended, 5*time.Second)
 		Expect(conditionOf(run, v1alpha1.ConditionSucceeded).Message).To(ContainSubstring("has stopped attempt 1"))
-		Eventually(ctx, func() ([]string, error) { return cluster.leftovers(ctx, run.Namespace) }).
-			WithTimeout(30 * time.Second).WithPolling(pollEvery).Should(BeEmpty())
+		cluster.expectNothingLeft(ctx, run.Namespace, time.Minute)
 
 		cluster.setSuspend(ctx, run, false)
 		cluster.awaitMeasured(ctx, run, preparing+time.Minute)
