@@ -25,6 +25,8 @@ TESTFLAGS ?=
 BENCHFLAGS ?=
 # More arguments for the reproduction, such as REPRODUCEFLAGS='-only=actors,controlplane'.
 REPRODUCEFLAGS ?=
+# More arguments for the scale benchmark, such as SCALEFLAGS='-runs=200 -namespaces=1'.
+SCALEFLAGS ?=
 
 CONTROLLER_GEN := $(BIN)/controller-gen
 CRD_REF_DOCS := $(BIN)/crd-ref-docs
@@ -108,6 +110,10 @@ e2e: cluster-up $(BIN)/fortio ## Run the end-to-end suite on the local cluster, 
 .PHONY: bench
 bench: $(BIN)/fortio ## Check the load tester's figures and its cost against the truth and stock Fortio; 8 quiet minutes.
 	go run ./test/bench -out=$(LOCAL)/bench -fortio=$(BIN)/fortio $(BENCHFLAGS)
+
+.PHONY: bench-scale
+bench-scale: build ## Measure what the operator takes with 1,000 PerfRuns, on an API server of its own, into docs/scale.md; 8 quiet minutes.
+	KUBEBUILDER_ASSETS=$$(hack/envtest-assets.sh) go run ./test/scale -perfrun=$(BIN)/perfrun -markdown=docs/scale.md $(SCALEFLAGS)
 
 .PHONY: reproduce
 reproduce: ## Measure everything that Dapr has published, on the cluster of KUBECONFIG or else the local one, side by side; 20 minutes.

@@ -53,7 +53,7 @@ type PerfRunReconciler struct {
 }
 
 // +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns,verbs=list;watch
-// +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns/status,verbs=update
+// +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns/status,verbs=update;patch
 // +kubebuilder:rbac:groups=perfrun.dev,resources=perfruns/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=apps,resources=deployments/scale,verbs=update
@@ -77,6 +77,9 @@ func (r *PerfRunReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	r.shown(run)
+	if err := r.acknowledge(ctx, run); err != nil {
+		return ctrl.Result{}, err
+	}
 	seen, err := r.observe(ctx, run)
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("observing: %w", err)
@@ -89,7 +92,8 @@ func (r *PerfRunReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 		decision = stage.Obstructed(seen, actErr)
 	}
 	applyDecision(next, decision, seen)
-	if !equality.Semantic.DeepEqual(run.Status, next.Status) {
+	// Of a finished run the cache holds a part only, see cached.
+	if !run.Status.Phase.Finished() && !equality.Semantic.DeepEqual(run.Status, next.Status) {
 		if err := r.Status().Update(ctx, next); err != nil {
 			if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 				// Someone was faster, or the run is gone: look again with what is there now.

@@ -27,6 +27,7 @@ func CacheOptions(namespace string) cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&appsv1.Deployment{}: ours,
 			&corev1.Pod{}:        ours,
+			&v1alpha1.PerfRun{}:  {Transform: cached},
 			// Of these two one each, which is also all that the operator may read.
 			&corev1.Secret{}: {Namespaces: map[string]cache.Config{namespace: {FieldSelector: named(certificateSecret)}}},
 			&admissionv1.MutatingWebhookConfiguration{}: {Field: named(plan.MTLSConfiguration)},
