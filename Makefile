@@ -64,6 +64,9 @@ generate: $(CONTROLLER_GEN) ## Write the deep copy functions of api/.
 manifests: $(CONTROLLER_GEN) ## Write the CustomResourceDefinition and the manager's RBAC from the markers in api/ and controllers/.
 	$(CONTROLLER_GEN) crd paths=./api/... output:crd:dir=$(OUT)/config/crd/bases
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... output:rbac:dir=$(OUT)/config/rbac
+	@# The chart has them as well.
+	@mkdir -p $(OUT)/charts/perfrun/files
+	cp $(OUT)/config/crd/bases/perfrun.dev_perfruns.yaml $(OUT)/config/rbac/role.yaml $(OUT)/charts/perfrun/files/
 
 .PHONY: docs
 docs: $(CRD_REF_DOCS) ## Write docs/api.md from the comments in api/.
@@ -91,7 +94,7 @@ verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Fail unless generated files, go.mod
 
 # One package at a time, since the load tester's tests measure time; vet has compiled everything with all cores by then.
 .PHONY: test
-test: ## Run the unit tests, the Java host's too, and the suites against a real API server.
+test: $(BIN)/helm ## Run the unit tests, the Java host's too, and the suites against a real API server.
 	@assets=$$(hack/envtest-assets.sh); \
 	packages=$$(go list ./... | grep -v /test/e2e); \
 	echo "compiling"; \
@@ -192,6 +195,10 @@ $(GOLANGCI_LINT): hack/tools/lint/go.mod hack/tools/lint/go.sum
 # Stock Fortio, which the end-to-end suite compares with; for an image, hence static.
 $(BIN)/fortio: test/e2e/fortio/go.mod test/e2e/fortio/go.sum
 	CGO_ENABLED=0 go -C test/e2e/fortio build -trimpath -ldflags='-s -w' -o $@ fortio.org/fortio
+
+# Of the version that installs Dapr on the local cluster; charts/perfrun is tested with it.
+$(BIN)/helm: | $(LOCALCLUSTER)
+	$(LOCALCLUSTER) build --only helm
 
 # Always asked for: go build knows best whether its sources changed, and says so within a second.
 .PHONY: $(LOCALCLUSTER)

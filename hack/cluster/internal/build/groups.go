@@ -59,11 +59,7 @@ func Cluster(daprVersion string) []Group {
 			Vars:     componentVersion(plan.MetricsServer),
 			Programs: []Program{{"metrics-server", "sigs.k8s.io/metrics-server/cmd/metrics-server"}},
 		},
-		{
-			Name: "helm", Title: "Helm " + plan.Helm, Module: "kubernetes",
-			Vars:     map[string]string{"helm.sh/helm/v3/internal/version.version": plan.Helm},
-			Programs: []Program{{"helm", "helm.sh/helm/v3/cmd/helm"}},
-		},
+		Helm(),
 		{
 			Name: "pause", Title: "the pause container", Module: "kubernetes",
 			Programs: []Program{{"pause", "./pause"}},
@@ -80,6 +76,15 @@ func Cluster(daprVersion string) []Group {
 			},
 		},
 		Dapr(daprVersion),
+	}
+}
+
+// Helm installs Dapr, and checks the operator's own chart.
+func Helm() Group {
+	return Group{
+		Name: "helm", Title: "Helm " + plan.Helm, Module: "kubernetes",
+		Vars:     map[string]string{"helm.sh/helm/v3/internal/version.version": plan.Helm},
+		Programs: []Program{{"helm", "helm.sh/helm/v3/cmd/helm"}},
 	}
 }
 

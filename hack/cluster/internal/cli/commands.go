@@ -185,11 +185,11 @@ func setupNode(*flag.FlagSet) runner {
 const longBuild = `
 Builds what the cluster is made of, without starting anything; root is not
 needed. With --only envtest it builds just kube-apiserver, etcd and kubectl and
-prints the folder they are in, for KUBEBUILDER_ASSETS.
+prints the folder they are in, for KUBEBUILDER_ASSETS; with --only helm just Helm.
 `
 
 func setupBuild(fs *flag.FlagSet) runner {
-	only := fs.String("only", "", "build a `part`: envtest")
+	only := fs.String("only", "", "build a `part`: envtest or helm")
 	version := fs.String("dapr", plan.DefaultDapr, "`version` of Dapr")
 	return func(ctx context.Context, e env, args []string) error {
 		if len(args) > 0 {
@@ -199,8 +199,10 @@ func setupBuild(fs *flag.FlagSet) runner {
 		switch _, known := plan.DaprReleases[*version]; {
 		case *only == "envtest":
 			groups = build.Envtest()
+		case *only == "helm":
+			groups = []build.Group{build.Helm()}
 		case *only != "":
-			return usagef("--only can be envtest, not %q", *only)
+			return usagef("--only can be envtest or helm, not %q", *only)
 		case !known:
 			return usagef("--dapr can be one of: %s", strings.Join(plan.DaprVersions(), ", "))
 		}
