@@ -20,6 +20,14 @@ while IFS= read -r file; do
   fi
 done < <(cd "$fresh" && find . -type f | sort | sed 's,^\./,,')
 
+echo "verify: compatibility of the CustomResourceDefinition"
+for released in config/crd/released/*.yaml; do
+  # A version that never left this repository's main branch has promised nothing to anyone yet: it may be taken as the new reference.
+  go run ./hack/crdcheck "$released" "config/crd/bases/${released##*/}" ||
+    wrong "Objects that the released $released accepts would be refused or cut short." \
+      "undo it, or make a new API version (before the first release only: cp config/crd/bases/${released##*/} config/crd/released/)"
+done
+
 echo "verify: formatting"
 mapfile -t sources < <(git ls-files '*.go')
 unformatted=$(gofmt -l "${sources[@]}")

@@ -76,6 +76,8 @@ const (
 	ReasonDeadlineExceeded = "DeadlineExceeded"
 	// ReasonStepFailed: the operator could not do what was next until the deadline; the message has the API server's answer. Error.
 	ReasonStepFailed = "StepFailed"
+	// ReasonOperatorUpgraded: a load tester speaks another version of its contract with the operator, which was upgraded meanwhile. Error.
+	ReasonOperatorUpgraded = "OperatorUpgraded"
 	// ReasonPathNotWorking: one of the two paths answered no request during warm-up. Error.
 	ReasonPathNotWorking = "PathNotWorking"
 	// ReasonActorHostMissing: no host took on the actor type. Error, before any load.

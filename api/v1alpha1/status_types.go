@@ -187,7 +187,8 @@ type Settings struct {
 	Metrics bool `json:"metrics"`
 	// placement of load tester and target.
 	Placement Placement `json:"placement"`
-	// exclusive: whether no other exclusive run measures at the same time.
+	// exclusive: whether no other exclusive run measures at the same time. Absent where a build before this setting wrote the status.
+	// +optional
 	Exclusive bool `json:"exclusive"`
 	// loadTesterReplicas is the number of load tester pods that the load is divided among.
 	LoadTesterReplicas int32 `json:"loadTesterReplicas"`

@@ -70,6 +70,9 @@ func over(o Observation) *Decision {
 				" restarted during the measurement; what it had measured is lost"+lastEnds(o.LoadTester.Pods[i]))
 		}
 	}
+	if d := otherContract(o); d != nil {
+		return d
+	}
 	for _, tester := range o.Testers {
 		if p := tester.Progress; p != nil && p.State != measure.Running && p.State != measure.Done {
 			return end(failureReason(p), p.Message+mtlsAdvice(p))

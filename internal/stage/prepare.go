@@ -18,6 +18,9 @@ type obstacle struct{ reason, message string }
 
 // preparing goes on once nothing is in the way; what is still in the way at the deadline becomes the verdict.
 func preparing(o Observation) Decision {
+	if end := otherContract(o); end != nil {
+		return *end
+	}
 	if block := missing(o); block != nil {
 		d := Decision{Phase: v1alpha1.PhasePreparing, Reason: block.reason, Message: block.message, After: pollPreparing}
 		if len(o.Missing) > 0 && block.reason == v1alpha1.ReasonPreparing {

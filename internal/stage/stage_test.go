@@ -33,7 +33,7 @@ func ready(phase v1alpha1.Phase, mutate ...func(*Observation)) Observation {
 			{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "dapr-sidecar-injector"}}, Status: corev1.PodStatus{Conditions: readyCondition()}}}},
 		LoadTester: Workload{Deployment: &appsv1.Deployment{}, Pods: []*corev1.Pod{pod("lt")}},
 		Target:     Workload{Deployment: &appsv1.Deployment{}, Pods: []*corev1.Pod{pod("tg")}},
-		Testers:    []Tester{{Info: &measure.Info{Instance: "i1"}}},
+		Testers:    []Tester{{Info: &measure.Info{Version: measure.Version, Instance: "i1"}}},
 	}
 	for _, m := range mutate {
 		m(&o)
@@ -280,7 +280,7 @@ func several(phase v1alpha1.Phase, start *metav1.Time, progress ...*measure.Prog
 	return ready(phase, func(o *Observation) {
 		o.Settings.LoadTesterReplicas = 2
 		o.LoadTester.Pods = []*corev1.Pod{pod("lt-1"), pod("lt-2")}
-		o.Testers = []Tester{{Info: &measure.Info{Instance: "i1"}}, {Info: &measure.Info{Instance: "i2"}}}
+		o.Testers = []Tester{{Info: &measure.Info{Version: measure.Version, Instance: "i1"}}, {Info: &measure.Info{Version: measure.Version, Instance: "i2"}}}
 		if o.Run.Status.Attempt != nil {
 			o.Run.Status.Attempt.LoadTesters = []v1alpha1.LoadTester{{Pod: "lt-1", Instance: "i1"}, {Pod: "lt-2", Instance: "i2"}}
 			o.Run.Status.Attempt.LoadStartTime = start
