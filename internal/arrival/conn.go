@@ -35,8 +35,15 @@ func Dial(ctx context.Context, addr string) (*Conn, error) {
 }
 
 // Read reads, and notes the time of the last byte that it has read.
-func (c *Conn) Read(p []byte) (n int, err error) {
-	n, at, err := c.receiver.receive(c.Conn, p)
+func (c *Conn) Read(p []byte) (n int, err error) { return c.receive(nil, p) }
+
+// Ask writes a request, waits for its answer and reads the beginning of it. Write and Read would do the same, but Read looks for an answer
+// before it waits for one, and so soon there is none: a system call in vain for each request. What had arrived before the request, such as
+// the end of the connection, is read together with what arrives after it.
+func (c *Conn) Ask(request, p []byte) (n int, err error) { return c.receive(request, p) }
+
+func (c *Conn) receive(request, p []byte) (n int, err error) {
+	n, at, err := c.receiver.receive(request, p)
 	if n > 0 {
 		c.last = at
 	}

@@ -75,6 +75,60 @@ func TestLastIsTheArrival(t *testing.T) {
 	}
 }
 
+func TestAsk(t *testing.T) {
+	client, server := connected(t)
+	if err := client.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	const large = 8 << 20 // more than the buffers of both ends take
+	answered := make(chan error, 1)
+	go func() {
+		answered <- func() error {
+			for _, n := range []int64{8, large, 8} {
+				if _, err := io.CopyN(io.Discard, server, n); err != nil {
+					return err
+				}
+				if _, err := io.WriteString(server, "answer"); err != nil {
+					return err
+				}
+			}
+			// One that is heard and not answered.
+			_, err := io.CopyN(io.Discard, server, 8)
+			return errors.Join(err, server.Close())
+		}()
+	}()
+	buffer := make([]byte, 64)
+	for _, n := range []int{8, large, 8} {
+		if n, err := client.Ask(make([]byte, n), buffer); err != nil || string(buffer[:n]) != "answer" {
+			t.Fatalf("%q, %v", buffer[:n], err)
+		}
+	}
+	if n, err := client.Ask(make([]byte, 8), buffer); n != 0 || !errors.Is(err, io.EOF) {
+		t.Errorf("it closes the connection: %d, %v", n, err)
+	}
+	if err := <-answered; err != nil {
+		t.Fatal(err)
+	}
+	// What is sent to a closed connection is refused, at once or with the next.
+	for try := 0; ; try++ {
+		if _, err := client.Ask(make([]byte, 8), buffer); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			break
+		} else if err != nil || try == 2 {
+			t.Fatalf("it is closed: %v", err)
+		}
+	}
+}
+
+func TestAskIsGivenUp(t *testing.T) {
+	client, _ := connected(t)
+	if err := client.SetDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Ask([]byte("?"), make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("after the deadline: %v", err)
+	}
+}
+
 func TestEndsAndDeadlines(t *testing.T) {
 	client, server := connected(t)
 	if err := client.SetDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,13 +21,19 @@ const controlBytes = 128
 
 // receiver reads messages with their control data. Its buffers and its function live as long as the connection: reading allocates nothing.
 type receiver struct {
-	raw     syscall.RawConn
-	recvmsg func(fd uintptr) (done bool)
+	conn net.Conn
+	raw  syscall.RawConn
+	try  func(fd uintptr) (done bool)
+	// unsent is to be written before p is read into; nil if nothing is.
+	unsent, p []byte
+	// What came of writing, and of reading.
+	writeErr error
+	n        int
+	errno    syscall.Errno
+	// message is what recvmsg is told and tells; it points to the other two.
+	message unix.Msghdr
+	vector  unix.Iovec
 	control [controlBytes]byte
-	// p is what to read into; the rest is what came of it.
-	p               []byte
-	n, controlCount int
-	err             error
 }
 
 func (r *receiver) prepare(conn net.Conn) (err error) {
@@ -42,30 +49,52 @@ func (r *receiver) prepare(conn net.Conn) (err error) {
 	}); controlErr != nil {
 		return controlErr
 	}
-	r.recvmsg = func(fd uintptr) bool {
-		for {
-			r.n, r.controlCount, _, _, r.err = unix.Recvmsg(int(fd), r.p, r.control[:], 0)
-			if !errors.Is(r.err, unix.EINTR) {
-				return !errors.Is(r.err, unix.EAGAIN)
-			}
-		}
-	}
+	r.conn, r.try = conn, r.step
 	return err
 }
 
-func (r *receiver) receive(_ net.Conn, p []byte) (n int, at time.Time, err error) {
-	r.p = p
-	err = r.raw.Read(r.recvmsg)
-	r.p = nil
+// step is called when reading begins, and whenever the connection has become readable.
+func (r *receiver) step(fd uintptr) (done bool) {
+	if request := r.unsent; request != nil {
+		// Reading has begun: whatever arrives from here on ends the wait that "not done" leads to (net's poller keeps it in mind), be it
+		// before that wait begins.
+		r.unsent = nil
+		_, r.writeErr = r.conn.Write(request)
+		return r.writeErr != nil
+	}
+	for {
+		r.recvmsg(fd)
+		if r.errno != unix.EINTR {
+			return r.errno != unix.EAGAIN
+		}
+	}
+}
+
+// recvmsg is unix.Recvmsg without the sender's address, for which that makes room on the heap each time.
+func (r *receiver) recvmsg(fd uintptr) {
+	r.vector.Base = unsafe.SliceData(r.p)
+	r.vector.SetLen(len(r.p))
+	r.message = unix.Msghdr{Iov: &r.vector, Iovlen: 1, Control: &r.control[0]}
+	r.message.SetControllen(len(r.control))
+	n, _, errno := unix.Syscall(unix.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&r.message)), 0)
+	r.n, r.errno = int(n), errno
+}
+
+func (r *receiver) receive(unsent, p []byte) (n int, at time.Time, err error) {
+	r.unsent, r.p, r.writeErr = unsent, p, nil
+	err = r.raw.Read(r.try)
+	r.p, r.vector.Base = nil, nil
 	switch {
 	case err != nil:
 		return 0, at, err
-	case r.err != nil:
-		return 0, at, os.NewSyscallError("recvmsg", r.err)
+	case r.writeErr != nil:
+		return 0, at, r.writeErr
+	case r.errno != 0:
+		return 0, at, os.NewSyscallError("recvmsg", r.errno)
 	case r.n == 0 && len(p) > 0:
 		return 0, at, io.EOF
 	}
-	return r.n, stampIn(r.control[:r.controlCount]), nil
+	return r.n, stampIn(r.control[:r.message.Controllen]), nil
 }
 
 // stampIn finds the software time stamp, the first of three struct timespec; zero if there is none.

@@ -8,11 +8,19 @@ import (
 )
 
 // receiver knows no times of arrival: load is sent from pods, and those run on Linux.
-type receiver struct{}
+type receiver struct{ conn net.Conn }
 
-func (*receiver) prepare(net.Conn) error { return nil }
+func (r *receiver) prepare(conn net.Conn) error {
+	r.conn = conn
+	return nil
+}
 
-func (*receiver) receive(conn net.Conn, p []byte) (n int, at time.Time, err error) {
-	n, err = conn.Read(p)
+func (r *receiver) receive(unsent, p []byte) (n int, at time.Time, err error) {
+	if len(unsent) > 0 {
+		if _, err := r.conn.Write(unsent); err != nil {
+			return 0, at, err
+		}
+	}
+	n, err = r.conn.Read(p)
 	return n, at, err
 }

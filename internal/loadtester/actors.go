@@ -71,7 +71,7 @@ func (a *actorIDs) activate(ctx context.Context, conns []*connection) {
 	var wg sync.WaitGroup
 	for _, c := range conns {
 		wg.Go(func() {
-			for i := 0; i < each && ctx.Err() == nil && !c.stop.Load(); i++ {
+			for i := 0; i < each && ctx.Err() == nil; i++ {
 				c.send(ctx)
 			}
 			c.unstamped = 0

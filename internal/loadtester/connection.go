@@ -2,15 +2,12 @@ package loadtester
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
-
-	"fortio.org/fortio/periodic"
 
 	"perfrun.dev/perfrun/internal/measure"
 )
 
-// noAnswer is the code of a request without a whole answer, as in Fortio.
+// noAnswer is the code of a request without a whole answer, as Fortio has it.
 const noAnswer = -1
 
 // sample is one request, 16 bytes. Times are in nanoseconds.
@@ -23,38 +20,55 @@ type sample struct {
 
 // client sends requests over one connection, one at a time.
 type client interface {
-	// exchange sends one request and reads its whole answer, within the plan's request timeout. code is the answer's status, or
-	// noAnswer. arrived is when the kernel had the answer's last byte, by the system clock; zero if it does not say.
-	exchange(ctx context.Context) (code int, arrived time.Time)
+	// exchange sends one request and reads its whole answer, and gives up soon after the plan's request timeout. now is what the time is.
+	// code is the answer's status, or noAnswer. arrived is when the kernel had the answer's last byte, by the system clock; zero if it
+	// does not say.
+	exchange(ctx context.Context, now time.Time) (code int, arrived time.Time)
 	close()
 }
 
-// connection is a Runnable of Fortio's periodic runner, which tells it when to send, and keeps what became of each request. One goroutine
-// at a time uses it: no locks.
+// connection sends requests and keeps what became of each. One goroutine at a time uses it: no locks.
 type connection struct {
 	client client
+	// timeout of a request.
+	timeout time.Duration
 	// base that the samples' times count from.
 	base    time.Time
 	samples []sample
 	errors  map[int]int64
 	// unstamped counts the answers for which the kernel did not say when they arrived.
 	unstamped int64
-	// stop is set when the block is to end: the runner may then make a few more calls.
-	stop *atomic.Bool
 }
 
-// Run sends one request and records it.
-func (c *connection) Run(ctx context.Context, _ periodic.ThreadID) (ok bool, details string) {
-	if c.stop.Load() {
-		return false, ""
+// run sends so many requests: each when it is due, counted from base, or as soon as the one before it is answered, if that is later. It
+// ends early when ctx does, with the answer to the request that is under way.
+func (c *connection) run(ctx context.Context, calls int64, due func(i int64) time.Duration) {
+	// Neither more garbage nor more looks at the clock than need be: what happens here is done for each request.
+	alarm, sending := time.NewTimer(0), context.WithoutCancel(ctx)
+	defer alarm.Stop()
+	for i := range calls {
+		if early := due(i) - time.Since(c.base); early > 0 {
+			alarm.Reset(early)
+			select {
+			case <-alarm.C:
+			case <-ctx.Done():
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		c.record(sending)
 	}
+}
+
+// record sends one request and keeps what became of it.
+func (c *connection) record(ctx context.Context) {
 	start, took, code := c.send(ctx)
-	if ok = isGood(code); !ok {
+	if !isGood(code) {
 		took = -took
 		c.errors[code]++
 	}
 	c.samples = append(c.samples, sample{start: int64(start.Sub(c.base)), took: int64(took)})
-	return ok, ""
 }
 
 func isGood(code int) bool { return code >= 200 && code <= 299 }
@@ -63,7 +77,7 @@ func isGood(code int) bool { return code >= 200 && code <= 299 }
 // affair.
 func (c *connection) send(ctx context.Context) (start time.Time, took time.Duration, code int) {
 	start = time.Now()
-	code, arrived := c.client.exchange(ctx)
+	code, arrived := c.client.exchange(ctx, start)
 	took = max(1, time.Since(start))
 	if code == noAnswer {
 		return start, took, code
@@ -71,15 +85,19 @@ func (c *connection) send(ctx context.Context) (start time.Time, took time.Durat
 	// The system clock's difference; arrived has no other. A step of that clock in between would show as an arrival before the send,
 	// or after the answer was read.
 	if d := arrived.Sub(start.Round(0)); d > 0 && d <= took {
-		return start, d, code
+		took = d
+	} else {
+		c.unstamped++
 	}
-	c.unstamped++
+	if took > c.timeout {
+		code = noAnswer
+	}
 	return start, took, code
 }
 
 // dial makes the connections of a block with room for so many samples each. Nothing is sent yet. ids are those of the actors that the
 // requests go to; nil if they go to none.
-func dial(plan *measure.Plan, b measure.Block, calls int64, stop *atomic.Bool, ids *actorIDs) ([]*connection, error) {
+func dial(plan *measure.Plan, b measure.Block, calls int64, ids *actorIDs) ([]*connection, error) {
 	newClient, err := clientsOf(plan, plan.Endpoints[b.Arm], ids)
 	if err != nil {
 		return nil, err
@@ -91,7 +109,7 @@ func dial(plan *measure.Plan, b measure.Block, calls int64, stop *atomic.Bool, i
 			hangUp(conns)
 			return nil, err
 		}
-		conns = append(conns, &connection{client: c, samples: make([]sample, 0, calls), errors: map[int]int64{}, stop: stop})
+		conns = append(conns, &connection{client: c, timeout: plan.RequestTimeout, samples: make([]sample, 0, calls), errors: map[int]int64{}})
 	}
 	return conns, nil
 }

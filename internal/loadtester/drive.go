@@ -3,12 +3,8 @@ package loadtester
 import (
 	"context"
 	"fmt"
-	"io"
 	"sync"
 	"time"
-
-	"fortio.org/fortio/periodic"
-	"fortio.org/log"
 
 	"perfrun.dev/perfrun/internal/measure"
 	"perfrun.dev/perfrun/internal/stats"
@@ -19,33 +15,22 @@ func deadline(b measure.Block, requestTimeout time.Duration) time.Duration {
 	return b.Duration*3/2 + 2*requestTimeout
 }
 
-// quiet: Fortio logs how its runner goes. Our own log tells what matters of it.
-var quiet = sync.OnceFunc(func() { log.SetLogLevelQuiet(log.Critical) })
-
 // drive sends the block's load over the connections, which stay open, and returns when the last answer is there. It ends early when
 // ctx does, or at the block's deadline: what was not sent by then is skipped.
 func drive(ctx context.Context, plan *measure.Plan, b measure.Block, conns []*connection) (measure.BlockReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline(b, plan.RequestTimeout))
 	defer cancel()
 	sched := schedule{qps: plan.RPS, threads: len(conns), calls: plan.PerConnection(b)}
-	quiet()
-	// An aborter of our own also keeps Fortio from catching the process's signals.
-	aborter := periodic.NewAborter()
-	runner := periodic.NewPeriodicRunner(&periodic.RunnerOptions{
-		RunType: "perfrun", QPS: plan.RPS, NumThreads: len(conns), Exactly: sched.calls * int64(len(conns)), Duration: b.Duration,
-		Uniform: true, Stop: aborter, Out: io.Discard,
-	})
-	opts, base := runner.Options(), time.Now()
-	for i, c := range conns {
-		c.base = base
-		opts.Runners[i] = c
+	start := time.Now()
+	var wg sync.WaitGroup
+	for thread, c := range conns {
+		c.base = start
+		wg.Go(func() {
+			c.run(ctx, sched.calls, func(i int64) time.Duration { return sched.due(thread, i) })
+		})
 	}
-	// A request has a timeout, so that the runner ends soon after it was told to.
-	defer context.AfterFunc(ctx, func() {
-		conns[0].stop.Store(true)
-		aborter.Abort(false)
-	})()
-	return fold(plan, b, sched, runner.Run().StartTime, conns)
+	wg.Wait()
+	return fold(plan, b, sched, start, conns)
 }
 
 // totals of a block.
@@ -58,21 +43,20 @@ type totals struct {
 	steadyFrom, steadyUntil time.Duration
 }
 
-// fold turns the samples into a report. start is when the runner's schedule began.
+// fold turns the samples into a report. start is when the schedule began, and what the samples' times count from.
 func fold(plan *measure.Plan, b measure.Block, sched schedule, start time.Time, conns []*connection) (measure.BlockReport, error) {
-	length, base := sched.length(), conns[0].base
-	started := start.Sub(base)
-	sum := totals{response: stats.NewHistogram(), service: stats.NewHistogram(), lag: stats.NewHistogram(), end: started,
-		steadyFrom: started + time.Duration(measure.SteadyFrom*float64(length)), steadyUntil: started + length}
+	length := sched.length()
+	sum := totals{response: stats.NewHistogram(), service: stats.NewHistogram(), lag: stats.NewHistogram(),
+		steadyFrom: time.Duration(measure.SteadyFrom * float64(length)), steadyUntil: length}
 	report := measure.BlockReport{Block: b, Planned: sched.calls * int64(sched.threads), Errors: map[int]int64{}}
 	for thread, c := range conns {
-		sum.add(c.samples, func(i int) time.Duration { return started + sched.due(thread, int64(i)) })
+		sum.add(c.samples, func(i int) time.Duration { return sched.due(thread, int64(i)) })
 		for code, n := range c.errors {
 			report.Errors[code] += n
 		}
 		report.Unstamped += c.unstamped
 	}
-	report.Start, report.End = start, base.Add(sum.end)
+	report.Start, report.End = start, start.Add(sum.end)
 	report.Succeeded = sum.service.Count()
 	report.Skipped = report.Planned - sum.sent
 	report.Steady, report.SteadyTime = sum.steady, sum.steadyUntil-sum.steadyFrom

@@ -76,7 +76,7 @@ func newGRPCClient(plan *measure.Plan, endpoint measure.Endpoint) (*grpcClient, 
 
 // exchange makes one call. It ends the call itself when the time is over: a deadline would go with the call and have every server on
 // the way keep the time too, which it does not over HTTP.
-func (c *grpcClient) exchange(ctx context.Context) (code int, arrived time.Time) {
+func (c *grpcClient) exchange(ctx context.Context, _ time.Time) (code int, arrived time.Time) {
 	code, arrived, _ = c.call(ctx)
 	return code, arrived
 }

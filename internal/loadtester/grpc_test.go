@@ -121,7 +121,7 @@ func TestGRPCArrival(t *testing.T) {
 	stamped := 0
 	for range 20 {
 		start := time.Now()
-		code, arrived := client.exchange(context.Background())
+		code, arrived := client.exchange(context.Background(), time.Now())
 		took := time.Since(start)
 		if code != 200 {
 			t.Fatalf("code %d", code)
@@ -182,18 +182,18 @@ func TestGRPCServerThatGoesAndComesBack(t *testing.T) {
 	}
 	defer client.close()
 	ctx := context.Background()
-	if code, _ := client.exchange(ctx); code != 200 {
+	if code, _ := client.exchange(ctx, time.Now()); code != 200 {
 		t.Fatalf("at first: code %d", code)
 	}
 	first.Stop()
-	if code, _ := client.exchange(ctx); code != noAnswer {
+	if code, _ := client.exchange(ctx, time.Now()); code != noAnswer {
 		t.Errorf("while nobody listens: code %d", code)
 	}
 	second := target.New().GRPCServer()
 	go func() { _ = second.Serve(listening(t, addr)) }()
 	defer second.Stop()
 	for end := time.Now().Add(5 * time.Second); ; {
-		code, _ := client.exchange(ctx)
+		code, _ := client.exchange(ctx, time.Now())
 		if code == 200 {
 			break
 		}

@@ -32,8 +32,25 @@ type httpClient struct {
 	request []byte
 	ids     *actorIDs
 	digits  []byte
-	conn    *arrival.Conn
+	wire    wire
 	reader  *bufio.Reader
+	// deadline of what the connection does.
+	deadline time.Time
+}
+
+// wire is a connection as the reader of its answers sees it: reading sends what is unsent first.
+type wire struct {
+	*arrival.Conn
+	unsent []byte
+}
+
+func (w *wire) Read(p []byte) (n int, err error) {
+	if w.unsent == nil {
+		return w.Conn.Read(p)
+	}
+	request := w.unsent
+	w.unsent = nil
+	return w.Ask(request, p)
 }
 
 // renderHTTP makes the request that every connection sends, and the address that it goes to.
@@ -72,16 +89,15 @@ func newActorClient(addr string, request []byte, timeout time.Duration, ids *act
 var errUnheard = errors.New("the server has closed the connection")
 
 // exchange sends the request and reads the whole answer.
-func (c *httpClient) exchange(ctx context.Context) (code int, arrived time.Time) {
+func (c *httpClient) exchange(ctx context.Context, now time.Time) (code int, arrived time.Time) {
 	if c.ids != nil {
 		c.ids.put(c.digits)
 	}
-	deadline := time.Now().Add(c.timeout)
-	reused := c.conn != nil
-	code, arrived, err := c.once(ctx, deadline)
+	reused := c.wire.Conn != nil
+	code, arrived, err := c.once(ctx, now)
 	if errors.Is(err, errUnheard) && reused {
 		// A server may close a connection that has been idle for long, which shows only now.
-		code, arrived, err = c.once(ctx, deadline)
+		code, arrived, err = c.once(ctx, now)
 	}
 	if err != nil {
 		return noAnswer, time.Time{}
@@ -89,22 +105,20 @@ func (c *httpClient) exchange(ctx context.Context) (code int, arrived time.Time)
 	return code, arrived
 }
 
-func (c *httpClient) once(ctx context.Context, deadline time.Time) (code int, arrived time.Time, err error) {
+func (c *httpClient) once(ctx context.Context, now time.Time) (code int, arrived time.Time, err error) {
 	keep := false
 	defer func() {
 		if !keep {
 			c.close()
 		}
 	}()
-	if err := c.connect(ctx, deadline); err != nil {
+	if err := c.connect(ctx, now); err != nil {
 		return 0, arrived, err
 	}
-	if err := c.conn.SetDeadline(deadline); err != nil {
+	if err := c.extend(now); err != nil {
 		return 0, arrived, err
 	}
-	if _, err := c.conn.Write(c.request); err != nil {
-		return 0, arrived, unheard(err)
-	}
+	c.wire.unsent = c.request
 	if _, err := c.reader.Peek(1); err != nil {
 		return 0, arrived, unheard(err)
 	}
@@ -117,7 +131,17 @@ func (c *httpClient) once(ctx context.Context, deadline time.Time) (code int, ar
 	}
 	// Bytes beyond the answer's end belong to no request: such a connection is not to be trusted with another.
 	keep = !answer.last && c.reader.Buffered() == 0
-	return answer.code, c.conn.Last(), nil
+	return answer.code, c.wire.Last(), nil
+}
+
+// extend gives a request that begins now its timeout, and up to an eighth more: the connection's deadline is a timer of the runtime's, and
+// need not be moved with every request then. An answer that came in the eighth is too late all the same (connection.send).
+func (c *httpClient) extend(now time.Time) error {
+	if !c.deadline.Before(now.Add(c.timeout)) {
+		return nil
+	}
+	c.deadline = now.Add(c.timeout + c.timeout/8)
+	return c.wire.SetDeadline(c.deadline)
 }
 
 func unheard(err error) error {
@@ -128,23 +152,24 @@ func unheard(err error) error {
 	return errUnheard
 }
 
-func (c *httpClient) connect(ctx context.Context, deadline time.Time) (err error) {
-	if c.conn != nil {
+func (c *httpClient) connect(ctx context.Context, now time.Time) (err error) {
+	if c.wire.Conn != nil {
 		return nil
 	}
-	ctx, cancel := context.WithDeadline(ctx, deadline)
+	ctx, cancel := context.WithDeadline(ctx, now.Add(c.timeout))
 	defer cancel()
-	if c.conn, err = arrival.Dial(ctx, c.addr); err != nil {
+	if c.wire.Conn, err = arrival.Dial(ctx, c.addr); err != nil {
 		return err
 	}
-	c.reader.Reset(c.conn)
+	c.reader.Reset(&c.wire)
+	c.deadline = time.Time{}
 	return nil
 }
 
 func (c *httpClient) close() {
-	if c.conn != nil {
-		_ = c.conn.Close()
-		c.conn = nil
+	if c.wire.Conn != nil {
+		_ = c.wire.Close()
+		c.wire = wire{}
 	}
 }
 

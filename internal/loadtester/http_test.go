@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"perfrun.dev/perfrun/internal/arrival"
 	"perfrun.dev/perfrun/internal/measure"
 )
 
@@ -103,7 +104,7 @@ func TestRequestsAreAsDeclared(t *testing.T) {
 			w.WriteHeader(http.StatusTeapot)
 		}
 	}))
-	if code, arrived := oneClient(t, url+"?a=b%20c", time.Second).exchange(context.Background()); code != 200 {
+	if code, arrived := oneClient(t, url+"?a=b%20c", time.Second).exchange(context.Background(), time.Now()); code != 200 {
 		t.Errorf("code %d, arrived %s", code, arrived)
 	}
 }
@@ -127,7 +128,7 @@ func TestConnectionsAreKeptAndReplaced(t *testing.T) {
 	kept, single := oneClient(t, srv.URL+"/", time.Second), oneClient(t, srv.URL+"/once", time.Second)
 	good := func(c *httpClient) {
 		t.Helper()
-		if code, _ := c.exchange(context.Background()); code != 200 {
+		if code, _ := c.exchange(context.Background(), time.Now()); code != 200 {
 			t.Fatalf("code %d", code)
 		}
 	}
@@ -162,21 +163,57 @@ func TestTimeoutsAndRefusals(t *testing.T) {
 	t.Cleanup(func() { close(hang) })
 	slow := oneClient(t, url, 100*ms)
 	start := time.Now()
-	if code, _ := slow.exchange(context.Background()); code != noAnswer {
+	if code, _ := slow.exchange(context.Background(), time.Now()); code != noAnswer {
 		t.Errorf("code %d", code)
 	}
 	if took := time.Since(start); took < 100*ms || took > 5*time.Second {
 		t.Errorf("gave up after %s", took)
 	}
-	if code, _ := oneClient(t, "http://127.0.0.1:1/", time.Second).exchange(context.Background()); code != noAnswer {
+	if code, _ := oneClient(t, "http://127.0.0.1:1/", time.Second).exchange(context.Background(), time.Now()); code != noAnswer {
 		t.Errorf("nobody listens: code %d", code)
+	}
+}
+
+// TestLateAnswersAreNone: the connection waits somewhat longer than a request may take.
+func TestLateAnswersAreNone(t *testing.T) {
+	t.Parallel()
+	const timeout = 800 * ms
+	var wait atomic.Int64
+	url := serverOf(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(time.Duration(wait.Load())) }))
+	c := &connection{client: oneClient(t, url, timeout), timeout: timeout}
+	if _, _, code := c.send(context.Background()); code != 200 {
+		t.Errorf("at once: code %d", code)
+	}
+	// The connection would have waited for 900 ms.
+	wait.Store(int64(timeout + 30*ms))
+	if _, took, code := c.send(context.Background()); code != noAnswer || took < timeout {
+		t.Errorf("30 ms too late: code %d after %s", code, took)
+	}
+}
+
+// TestIdleConnectionsStay: the deadline of a request is none of the next one's.
+func TestIdleConnectionsStay(t *testing.T) {
+	t.Parallel()
+	c := oneClient(t, echoServer(t), time.Second)
+	var first *arrival.Conn
+	for range 3 {
+		if code, _ := c.exchange(context.Background(), time.Now()); code != 200 {
+			t.Fatalf("code %d", code)
+		}
+		if first == nil {
+			first = c.wire.Conn
+		}
+		time.Sleep(700 * ms)
+	}
+	if c.wire.Conn != first {
+		t.Error("it was replaced")
 	}
 }
 
 // TestSlowReaderIsNotMeasured: what the client waits for the processor is not in the figures.
 func TestSlowReaderIsNotMeasured(t *testing.T) {
 	t.Parallel()
-	c := &connection{client: &lateClient{httpClient: oneClient(t, echoServer(t), 3*time.Second)}, stop: new(atomic.Bool)}
+	c := &connection{client: &lateClient{httpClient: oneClient(t, echoServer(t), 3*time.Second)}, timeout: 3 * time.Second}
 	c.send(context.Background())
 	best := time.Hour
 	for range 10 {
@@ -196,8 +233,8 @@ const readerLate = 200 * ms
 // lateClient returns long after its answer is there, as one that does not get a processor.
 type lateClient struct{ *httpClient }
 
-func (c *lateClient) exchange(ctx context.Context) (int, time.Time) {
-	code, arrived := c.httpClient.exchange(ctx)
+func (c *lateClient) exchange(ctx context.Context, now time.Time) (int, time.Time) {
+	code, arrived := c.httpClient.exchange(ctx, now)
 	time.Sleep(readerLate)
 	return code, arrived
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync/atomic"
 	"time"
 
 	"perfrun.dev/perfrun/internal/measure"
@@ -93,9 +92,7 @@ type run struct {
 
 // block opens its own connections, primes them, and drives its load.
 func (r *run) block(ctx context.Context, i int, b measure.Block) error {
-	var stop atomic.Bool
-	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
-	conns, err := r.open(ctx, b, &stop)
+	conns, err := r.open(ctx, b)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -114,10 +111,10 @@ func (r *run) block(ctx context.Context, i int, b measure.Block) error {
 // open makes the connections of a block and primes them. Before an arm's first load it tries again for a while: a Service answers
 // on a node only once its kube-proxy has heard of the pod, and a sidecar finds another only once its name resolves, both of
 // which may come moments after the pods are ready.
-func (r *run) open(ctx context.Context, b measure.Block, stop *atomic.Bool) ([]*connection, error) {
+func (r *run) open(ctx context.Context, b measure.Block) ([]*connection, error) {
 	deadline := time.Now().Add(r.env.PathPatience)
 	for {
-		conns, err := r.openOnce(ctx, b, stop)
+		conns, err := r.openOnce(ctx, b)
 		if err == nil || !b.Warmup || !time.Now().Before(deadline) {
 			return conns, err
 		}
@@ -129,8 +126,8 @@ func (r *run) open(ctx context.Context, b measure.Block, stop *atomic.Bool) ([]*
 	}
 }
 
-func (r *run) openOnce(ctx context.Context, b measure.Block, stop *atomic.Bool) ([]*connection, error) {
-	conns, err := dial(r.plan, b, r.plan.PerConnection(b), stop, r.ids)
+func (r *run) openOnce(ctx context.Context, b measure.Block) ([]*connection, error) {
+	conns, err := dial(r.plan, b, r.plan.PerConnection(b), r.ids)
 	if err != nil {
 		return nil, &Failure{Cause: measure.CausePath, Message: err.Error()}
 	}

@@ -2,19 +2,18 @@ package loadtester
 
 import "time"
 
-// schedule is when Fortio's periodic runner means to send each request of a block, with Uniform set and the same number of calls
-// for each thread. A thread is a connection.
+// schedule is when each request of a block is due, with the same number of calls on each thread. A thread is a connection.
 //
-// Its source is runOne in fortio.org/fortio/periodic: thread t of n starts t/n of an interval after the first. Its first call is due
-// then; call i is due i + i/(calls-1) intervals later, so that the calls spread over the whole duration with the last one at its
-// end. The computation below is in the same order of operations, so that it gives the same nanosecond.
+// It is the one of Fortio with -uniform (runOne in fortio.org/fortio/periodic), to the nanosecond, so that the two send the same load:
+// thread t of n starts t/n of an interval after the first. Its first call is due then; call i is due i + i/(calls-1) intervals later, so
+// that the calls spread over the whole duration with the last one at its end.
 type schedule struct {
 	qps     float64
 	threads int
 	calls   int64
 }
 
-// due is the time from the start of the runner to the intended send time of call i (from 0) of a thread.
+// due is the time from the start of the block to the intended send time of call i (from 0) of a thread.
 func (s schedule) due(thread int, i int64) time.Duration {
 	perThread := s.qps / float64(s.threads)
 	between := 1. / perThread

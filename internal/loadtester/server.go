@@ -1,4 +1,4 @@
-// Package loadtester runs a measurement plan: Fortio's library drives, every request is recorded. It is a small server that is given
+// Package loadtester runs a measurement plan: it sends each request when it is due and records it. It is a small server that is given
 // one plan in its life, as package measure describes.
 package loadtester
 

@@ -12,7 +12,7 @@ import (
 const Lead = 5 * time.Second
 
 // share makes the plan of the whole load that of the i-th of n equal shares. Its connections are those numbered i, i+n, i+2n, ... in the
-// whole: each sends as often as it would there, and Fortio spreads their beginnings evenly, n/rps apart, so that a share that begins i/rps
+// whole: each sends as often as it would there, and the beginnings of a share's are n/rps apart, so that a share that begins i/rps
 // after the first falls into the gaps of the others. start is by the clock of the share's load tester.
 func share(p *measure.Plan, i, n int, start time.Time) {
 	timed(p)

@@ -75,7 +75,7 @@ func TestSharesAreOneEvenlySpacedSchedule(t *testing.T) {
 	var beginnings []time.Duration
 	for _, p := range shares(t, 3, func(s *v1alpha1.PerfRunSpec) { s.RPS, s.Connections = ptr.To[int32](rps), []int32{connections} }) {
 		b := p.Blocks[0]
-		// Fortio's Uniform: connection t of n begins t/n of its interval after the first.
+		// As in package loadtester: connection t of n begins t/n of its interval after the first.
 		interval := float64(b.Connections) / p.RPS
 		for c := range b.Connections {
 			beginnings = append(beginnings, p.Due(b).Sub(start)+seconds(interval*float64(c)/float64(b.Connections)))

@@ -119,7 +119,7 @@ func lagOf(lag *stats.Histogram) *v1alpha1.Lag {
 }
 
 // loadSeconds is the time that a block's load took: what its requests take at the declared rate, and longer where the last answer came
-// after the last request was due. Fortio's schedule ends with a request on each connection at the end of the block, the connections
+// after the last request was due. A schedule ends with a request on each connection at the end of the block, the connections
 // staggered over one interval, so a block that kept its rate ends (connections-1)/rps and one answer after that.
 func loadSeconds(r *measure.Report, b measure.BlockReport) float64 {
 	nominal := float64(b.Planned) / r.RPS

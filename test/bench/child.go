@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -66,17 +67,35 @@ func (b *bench) command(ctx context.Context, role string, job any) (*exec.Cmd, e
 	return cmd, nil
 }
 
+// The processors of server and load tester where they are kept apart.
+const serversProcessor, loadsProcessor = 0, 1
+
+// start starts a child, and keeps it on its processor if it is to be apart.
+func (b *bench) start(cmd *exec.Cmd, processor int) error {
+	if !b.apart || runtime.NumCPU() < 2 {
+		return cmd.Start()
+	}
+	// A child inherits the processors of the thread that starts it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	return onProcessor(processor, cmd.Start)
+}
+
 // child runs this program in a role, and decodes what it prints.
 func (b *bench) child(ctx context.Context, role string, job, result any) error {
 	cmd, err := b.command(ctx, role, job)
 	if err != nil {
 		return err
 	}
-	out, err := cmd.Output()
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err = b.start(cmd, loadsProcessor); err == nil {
+		err = cmd.Wait()
+	}
 	if err != nil {
 		return fmt.Errorf("in the role of %s: %w", role, err)
 	}
-	return json.NewDecoder(bytes.NewReader(out)).Decode(result)
+	return json.NewDecoder(&out).Decode(result)
 }
 
 // stopTime is how long a server may take to print what it has recorded: a few megabytes.
@@ -99,7 +118,7 @@ func (b *bench) serving(ctx context.Context, job serverJob, f func(addr string) 
 	if err != nil {
 		return seen, err
 	}
-	if err := cmd.Start(); err != nil {
+	if err := b.start(cmd, serversProcessor); err != nil {
 		return seen, fmt.Errorf("starting server: %w", err)
 	}
 	b.serverPID = cmd.Process.Pid

@@ -33,6 +33,8 @@ type bench struct {
 
 	began     time.Time
 	serverPID int
+	// apart: server and load tester have a processor each, and to themselves.
+	apart bool
 	// transit as the probes have seen it.
 	transit []transit
 }

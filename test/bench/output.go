@@ -145,7 +145,7 @@ func tally(e float64, close *int, worst *float64) {
 }
 
 func printCost(w io.Writer, table []comparison) {
-	fmt.Fprintf(w, "\nCost, over %d connections against a server that answers at once; %d bytes each way. Medians over the rounds; the ratio is ours by theirs, round by round.\n",
+	fmt.Fprintf(w, "\nCost, over %d connections against a server that answers at once; %d bytes each way. At the highest rate both have a processor each. Medians over the rounds; the ratio is ours by theirs, round by round.\n",
 		costConnections, answerBytes)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "measure\tunit\tother\tours\ttheirs\tratio\tlowest\thighest\trounds\t")

@@ -135,12 +135,13 @@ func TestCompare(t *testing.T) {
 	round := func(mine, theirs, full float64) alternation {
 		return alternation{
 			at:   map[contender]figures{ours: {mine, 1000}, library: {theirs, 1000}},
-			full: map[contender]figures{ours: {10, full}, library: {20, 10000}, unlimited: {20, 20000}},
+			full: map[contender]figures{ours: {10, full}, library: {20, 10000}, unlimited: {25, 20000}},
 		}
 	}
 	want := []comparison{
 		{"CPU per request at 1000/s", "us", "Fortio's library", 45, 40, 1.125, 1, 1.5, 4},
 		{"CPU per request at the highest rate", "us", "Fortio's library", 10, 20, 0.5, 0.5, 0.5, 4},
+		{"CPU per request at the highest rate", "us", string(unlimited), 10, 25, 0.4, 0.4, 0.4, 4},
 		{"highest rate", "requests/s", "Fortio's library", 10000, 10000, 1, 0.5, 2, 4},
 		{"highest rate", "requests/s", string(unlimited), 10000, 20000, 0.5, 0.25, 1, 4},
 	}
