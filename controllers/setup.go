@@ -3,17 +3,22 @@ package controllers
 import (
 	"context"
 	"fmt"
+	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
@@ -43,16 +48,34 @@ func (r *PerfRunReconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manag
 	if err := mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.PerfRun{}, indexActive, active); err != nil {
 		return fmt.Errorf("indexing unfinished PerfRuns: %w", err)
 	}
-	err := ctrl.NewControllerManagedBy(mgr).
-		For(&v1alpha1.PerfRun{}).
-		Owns(&appsv1.Deployment{}).
-		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.runOfPod)).
-		Watches(&v1alpha1.PerfRun{}, handler.EnqueueRequestsFromMapFunc(r.queueMoved), builder.WithPredicates(queueMoves)).
-		Complete(r)
-	if err != nil {
+	queue := handler.EnqueueRequestsFromMapFunc(r.queueMoved)
+	if err := r.watches(mgr).Watches(&v1alpha1.PerfRun{}, queue, builder.WithPredicates(queueMoves)).Complete(r); err != nil {
 		return fmt.Errorf("setting up the PerfRun controller: %w", err)
 	}
 	return nil
+}
+
+// The back-off of what fails: the longest wait is also how long a run stands still after an API server has come back.
+const (
+	minBackOff = 5 * time.Millisecond
+	maxBackOff = 10 * time.Second
+)
+
+// moved: the spec or the phase has changed. All else in a status is the reconciler's own word, and it has said when to look again: woken by that
+// it would ask the load tester, write the progress and be woken again, without a pause and beside the load that it measures.
+var moved = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+	before, ok := e.ObjectOld.(*v1alpha1.PerfRun)
+	after, also := e.ObjectNew.(*v1alpha1.PerfRun)
+	return !ok || !also || before.Generation != after.Generation || before.Status.Phase != after.Status.Phase
+}}
+
+// watches are those for a run's own sake.
+func (r *PerfRunReconciler) watches(mgr ctrl.Manager) *builder.Builder {
+	return ctrl.NewControllerManagedBy(mgr).
+		WithOptions(controller.Options{RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackOff, maxBackOff)}).
+		For(&v1alpha1.PerfRun{}, builder.WithPredicates(moved)).
+		Owns(&appsv1.Deployment{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(r.runOfPod))
 }
 
 // runOfPod finds the run that a pod of ours belongs to, by its label.
