@@ -46,12 +46,11 @@ func (r *PerfRunReconciler) act(ctx context.Context, o stage.Observation, d *sta
 		}
 		return r.collect(ctx, o, d, status)
 	case stage.Stop:
-		r.stop(ctx, o)
+		return r.stop(ctx, o)
 	case stage.Cleanup:
 		return r.cleanup(ctx, o)
 	case stage.Remove:
-		r.stop(ctx, o)
-		return r.cleanup(ctx, o)
+		return errors.Join(r.stop(ctx, o), r.cleanup(ctx, o))
 	}
 	return nil
 }
@@ -126,27 +125,34 @@ func (r *PerfRunReconciler) start(ctx context.Context, o stage.Observation) erro
 // stopPatience is how long a load tester may take to stop. Whoever stops one deletes its pod next, which ends its load as well.
 const stopPatience = 3 * time.Second
 
-// stop ends what load there is. A load tester that does not answer cannot be stopped by asking: its load ends with its pod or its plan.
-func (r *PerfRunReconciler) stop(ctx context.Context, o stage.Observation) {
+// stop ends what load there is. A load tester that does not answer cannot be stopped by asking: its load ends with its pod or its plan. One
+// that has just said that it is at work is asked again until it stops: with cleanup: Never its load would go on beside the next run's.
+func (r *PerfRunReconciler) stop(ctx context.Context, o stage.Observation) error {
 	attempt := o.Run.Status.Attempt
 	if attempt == nil {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, stopPatience)
 	defer cancel()
+	errs := make([]error, len(o.LoadTester.Pods))
 	var all sync.WaitGroup
-	for _, pod := range o.LoadTester.Pods {
+	for i, pod := range o.LoadTester.Pods {
 		if pod.Status.PodIP == "" {
 			continue
 		}
 		all.Go(func() {
 			err := r.tester(o.Run, pod).Stop(ctx, attempt.ID)
-			if err != nil && !errors.Is(err, measure.ErrUnknownAttempt) {
+			switch {
+			case err == nil, errors.Is(err, measure.ErrUnknownAttempt):
+			case i < len(o.Testers) && o.Testers[i].Progress != nil && o.Testers[i].Progress.State == measure.Running:
+				errs[i] = fmt.Errorf("ending the load of pod %s: %w", pod.Name, err)
+			default:
 				logf.FromContext(ctx).Info("the load could not be stopped", "pod", pod.Name, "cause", err.Error())
 			}
 		})
 	}
 	all.Wait()
+	return errors.Join(errs...)
 }
 
 // follow adds metrics-server's latest windows to the attempt, so that they outlive this process. Their absence is told and harms nothing.

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -31,6 +32,9 @@ func applyDecision(run *v1alpha1.PerfRun, d stage.Decision, o stage.Observation)
 	now := metav1.NewTime(o.Now)
 	if status.StartTime == nil && status.Phase != v1alpha1.PhaseQueued && status.Phase != v1alpha1.PhaseSuspended {
 		status.StartTime = &now
+	}
+	if status.Phase == v1alpha1.PhaseCollecting && status.Attempt != nil && status.Attempt.EndTime == nil {
+		status.Attempt.EndTime = &now
 	}
 	verdict := metav1.ConditionUnknown
 	if d.Phase.Finished() {
@@ -110,7 +114,7 @@ func progress(o stage.Observation) *v1alpha1.Progress {
 	}
 	out.Display = fmt.Sprintf("%d%%", out.Percent)
 	if remaining := p.LoadTime - p.Elapsed; remaining > 0 {
-		end := metav1.NewTime(o.Now.Add(remaining))
+		end := metav1.NewTime(o.Now.Add(remaining).Truncate(time.Second))
 		out.EstimatedCompletion = &end
 	}
 	return out

@@ -217,6 +217,9 @@ type Attempt struct {
 	// loadStartTime is the moment from which several load testers count when each block begins. Absent with one, which begins at once.
 	// +optional
 	LoadStartTime *metav1.Time `json:"loadStartTime,omitempty"`
+	// endTime is when the load was seen to have ended. Absent before that.
+	// +optional
+	EndTime *metav1.Time `json:"endTime,omitempty"`
 }
 
 // LoadTester is one of an attempt's load testers.

@@ -135,7 +135,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any, lim
 		return fmt.Errorf("%w: its answer is longer than %d bytes", ErrUnreachable, limit)
 	}
 	if res.StatusCode < 200 || res.StatusCode > 299 {
-		return refusal(res.StatusCode, body)
+		return refusal(res, body)
 	}
 	if out == nil {
 		return nil
@@ -171,14 +171,16 @@ func (c *Client) request(ctx context.Context, method, path string, in any) (*htt
 }
 
 // refusal turns an answer that is not 2xx into an error with the load tester's sentence.
-func refusal(status int, body []byte) error {
+func refusal(res *http.Response, body []byte) error {
 	var said struct {
 		Error string `json:"error"`
 	}
 	if json.Unmarshal(body, &said) != nil || said.Error == "" {
 		said.Error = "no reason given"
 	}
-	switch status {
+	switch res.StatusCode {
+	case http.StatusUnauthorized:
+		return fmt.Errorf("%w: %w; by its clock it is %s", ErrUnreachable, ErrUnauthorized, res.Header.Get("Date"))
 	case http.StatusNotFound:
 		return fmt.Errorf("%w: %s", ErrUnknownAttempt, said.Error)
 	case http.StatusConflict:
@@ -186,5 +188,5 @@ func refusal(status int, body []byte) error {
 	case http.StatusBadRequest:
 		return fmt.Errorf("%w: %s", ErrInvalidPlan, said.Error)
 	}
-	return fmt.Errorf("%w: status %d: %s", ErrUnreachable, status, said.Error)
+	return fmt.Errorf("%w: status %d: %s", ErrUnreachable, res.StatusCode, said.Error)
 }

@@ -86,7 +86,7 @@ func TestClientErrors(t *testing.T) {
 		"unknown":      {404, `{"error":"no such attempt"}`, ErrUnknownAttempt, "no such attempt"},
 		"conflict":     {409, `{"error":"another attempt"}`, ErrConflict, "another attempt"},
 		"invalid":      {400, `{"error":"rps 0"}`, ErrInvalidPlan, "rps 0"},
-		"unauthorized": {401, `{"error":"token"}`, ErrUnreachable, "401"},
+		"unauthorized": {401, `{"error":"token"}`, ErrUnauthorized, "by its clock it is "},
 		"broken":       {500, `<html>`, ErrUnreachable, "500"},
 		"redirect":     {302, ``, ErrUnreachable, "302"},
 		"not JSON":     {200, `hello`, ErrUnreachable, "contract"},

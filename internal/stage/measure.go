@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/internal/measure"
@@ -15,6 +16,9 @@ import (
 // grace is what a measurement may take beyond its load's time: priming, the readings between the blocks,
 // and an API server or operator that is away for a while.
 const grace = 3 * time.Minute
+
+// collectPatience is how long the results may take after the load has ended.
+const collectPatience = 5 * time.Minute
 
 // measuring follows the recorded attempt. A plan is posted only to the very process that the attempt was recorded for and that
 // does not know it yet, so that load is sent once whatever restarts. What fails on one load tester ends the load of all.
@@ -34,7 +38,7 @@ func measuring(o Observation) Decision {
 		return going
 	}
 	if slices.ContainsFunc(o.Testers, func(t Tester) bool { return t.Progress == nil }) {
-		going.Action, going.Message = Start, "starting the load"
+		going.Action, going.Message, going.After = Start, "starting the load", time.Second
 		if mustSchedule(o) {
 			going.Action, going.After = Schedule, soon
 		}
@@ -75,11 +79,11 @@ func over(o Observation) *Decision {
 	}
 	for _, tester := range o.Testers {
 		if p := tester.Progress; p != nil && p.State != measure.Running && p.State != measure.Done {
-			return end(failureReason(p), p.Message+mtlsAdvice(p))
+			return end(failureReason(p), p.Message+mtlsAdvice(p)+targetGone(o))
 		}
 	}
-	if o.Now.Sub(attempt.StartTime.Time) > deadline(o.Settings) {
-		return end(v1alpha1.ReasonMeasurementFailed, overdue(o))
+	if late := overdue(o); late != "" {
+		return end(v1alpha1.ReasonMeasurementFailed, late)
 	}
 	return nil
 }
@@ -157,14 +161,37 @@ func deadline(s v1alpha1.Settings) time.Duration {
 	return load + load/2 + time.Duration(len(plan.Blocks(s)))*10*time.Second + grace
 }
 
+// overdue tells that an attempt takes too long; empty if it does not. A load that has ended is never late: an operator that comes back after
+// hours finds the report where it is.
 func overdue(o Observation) string {
-	msg := fmt.Sprintf("no report %s after the start", deadline(o.Settings).Round(time.Second))
+	attempt := o.Run.Status.Attempt
+	var msg string
+	switch p := Together(o.Testers); {
+	case attempt.EndTime != nil && o.Now.Sub(attempt.EndTime.Time) > collectPatience:
+		msg = fmt.Sprintf("no results %s after the load had ended", collectPatience)
+		if c := meta.FindStatusCondition(o.Run.Status.Conditions, v1alpha1.ConditionSucceeded); c != nil {
+			msg += ": " + c.Message
+		}
+	case attempt.EndTime == nil && (p == nil || p.State != measure.Done) && o.Now.Sub(attempt.StartTime.Time) > deadline(o.Settings):
+		msg = fmt.Sprintf("no report %s after the start", deadline(o.Settings).Round(time.Second))
+	default:
+		return ""
+	}
 	for i, tester := range o.Testers {
 		if tester.Err != nil {
 			msg += fmt.Sprintf("; the load tester in pod %s does not answer: %v", o.LoadTester.Pods[i].Name, tester.Err)
 		}
 	}
 	return msg
+}
+
+// targetGone names what a load that finds no way any more may come from.
+func targetGone(o Observation) string {
+	name := o.Run.Status.Attempt.Target
+	if pod := o.Target.Pod(); pod != nil && pod.Name == name {
+		return ""
+	}
+	return "; the target's pod " + name + " went away during the measurement"
 }
 
 func lastEnds(pod *corev1.Pod) string {

@@ -1,15 +1,18 @@
 package stage
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/internal/dapr"
+	"perfrun.dev/perfrun/internal/measure"
 	"perfrun.dev/perfrun/internal/plan"
 )
 
@@ -85,11 +88,20 @@ func missing(o Observation) *obstacle {
 	for i, tester := range o.Testers {
 		if tester.Info == nil {
 			return &obstacle{v1alpha1.ReasonLoadTesterUnreachable,
-				fmt.Sprintf("the load tester's pod %s is ready but does not answer the operator (%v); does a NetworkPolicy forbid it?",
-					o.LoadTester.Pods[i].Name, tester.Err)}
+				fmt.Sprintf("the load tester's pod %s is ready but does not answer the operator (%v)%s",
+					o.LoadTester.Pods[i].Name, tester.Err, unreachableAdvice(o, tester))}
 		}
 	}
 	return nil
+}
+
+// unreachableAdvice names the way out. A token is made by the operator's clock and read by the load tester's.
+func unreachableAdvice(o Observation, tester Tester) string {
+	if errors.Is(tester.Err, measure.ErrUnauthorized) {
+		return fmt.Sprintf(", by the operator's it is %s: clocks of nodes that are two minutes apart must be set; if they are not, "+
+			"the operator's signing key is another than the one that the pod was made with, and the PerfRun must be created again", o.Now.UTC().Format(time.RFC1123))
+	}
+	return "; does a NetworkPolicy forbid it?"
 }
 
 // unready tells why a workload cannot be used yet; nil if it can.

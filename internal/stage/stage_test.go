@@ -2,6 +2,7 @@ package stage
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -230,6 +231,9 @@ func TestDecide(t *testing.T) {
 			o.Target.Pod().Status = corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "target", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}}
 		}), None, preparing, v1alpha1.ReasonPodsNotReady, "must open port 5000"},
 		{"a load tester out of reach", ready(preparing, func(o *Observation) { o.Testers = []Tester{{Err: errors.New("no route")}} }), None, preparing, v1alpha1.ReasonLoadTesterUnreachable, "no route"},
+		{"a load tester with another clock", ready(preparing, func(o *Observation) {
+			o.Testers = []Tester{{Err: fmt.Errorf("asking: %w; by its clock it is later", measure.ErrUnauthorized)}}
+		}), None, preparing, v1alpha1.ReasonLoadTesterUnreachable, "by its clock it is later), by the operator's it is Fri, 02 Jan 2026 03:04:05 UTC: clocks of nodes"},
 		{"past the deadline the obstacle is the verdict", ready(preparing, func(o *Observation) {
 			o.Run.Status.StartTime = &metav1.Time{Time: now.Add(-2 * time.Minute)}
 			o.Dapr.Namespace = ""
@@ -254,6 +258,17 @@ func TestDecide(t *testing.T) {
 		{"a dead path", ready(measuring, progressIn(measure.Failed), func(o *Observation) { o.Testers[0].Progress.Cause = measure.CausePath }), Stop, failed, v1alpha1.ReasonPathNotWorking, ""},
 		{"an actor type that nobody hosts", ready(measuring, progressIn(measure.Failed), func(o *Observation) { o.Testers[0].Progress.Cause = measure.CauseActorHost }), Stop, failed, v1alpha1.ReasonActorHostMissing, ""},
 		{"a measurement that never ends", ready(measuring, progressIn(measure.Running), func(o *Observation) { o.Now = now.Add(24 * time.Hour) }), Stop, failed, v1alpha1.ReasonMeasurementFailed, "no report"},
+		{"a dead path to a target that is gone", ready(measuring, progressIn(measure.Failed), func(o *Observation) {
+			o.Testers[0].Progress.Cause, o.Target.Pods = measure.CausePath, []*corev1.Pod{pod("tg2")}
+		}), Stop, failed, v1alpha1.ReasonPathNotWorking, "the target's pod tg went away"},
+		{"a load that ended while the operator was away", ready(measuring, progressIn(measure.Done), func(o *Observation) { o.Now = now.Add(24 * time.Hour) }), None, collecting, v1alpha1.ReasonCollecting, ""},
+		{"its report, whenever that was", ready(collecting, progressIn(measure.Done), func(o *Observation) {
+			o.Now, o.Run.Status.Attempt.EndTime = now.Add(24*time.Hour), &metav1.Time{Time: now.Add(24*time.Hour - time.Minute)}
+		}), Collect, collecting, v1alpha1.ReasonCollecting, ""},
+		{"results that do not come", ready(collecting, progressIn(measure.Done), func(o *Observation) {
+			o.Run.Status.Attempt.EndTime = &metav1.Time{Time: now.Add(-6 * time.Minute)}
+			o.Run.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Message: "it is too long"}}
+		}), Stop, failed, v1alpha1.ReasonMeasurementFailed, "no results 5m0s after the load had ended: it is too long"},
 		{"the load has ended", ready(measuring, progressIn(measure.Done)), None, collecting, v1alpha1.ReasonCollecting, ""},
 		{"its report is read", ready(collecting, progressIn(measure.Done)), Collect, collecting, v1alpha1.ReasonCollecting, ""},
 		{"the report went with the load tester", ready(collecting, func(o *Observation) { o.LoadTester.Pods = nil }), Stop, failed, v1alpha1.ReasonLoadTesterLost, ""},
