@@ -13,6 +13,8 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,40 +43,64 @@ import (
 // What real sidecars do is tested in test/e2e.
 type kubelet struct {
 	namespace, base string
-	targetIP        string
+	// made are the pods that were made of each role: one that goes does not come back while its Deployment is there.
+	made map[string]int32
+	// reader of Deployments.
+	reader   client.Reader
+	targetIP string
 	// testerIP is the first load tester's.
 	testerIP string
 	// requests that reached the target's application.
 	requests atomic.Int64
+	// deaf: so many calls that end a load get no answer, and are not heard.
+	deaf atomic.Int64
 	// posted counts plans on their way to the load tester.
 	posted atomic.Int64
 	mu     sync.Mutex
 	// stop ends what runs on an address.
-	stop map[string]context.CancelFunc
+	stop    map[string]context.CancelFunc
+	proxies []*httptest.Server
 }
 
-// subnet gives each kubelet loopback addresses that no other has.
+// subnet gives each kubelet loopback addresses that no other has, nor probably that of a suite that runs at the same time.
 var subnet atomic.Int32
 
 func newKubelet(namespace, run string) *kubelet {
-	n := subnet.Add(1)
-	k := &kubelet{namespace: namespace, base: run, stop: map[string]context.CancelFunc{},
-		testerIP: fmt.Sprintf("127.30.%d.1", n), targetIP: fmt.Sprintf("127.30.%d.2", n)}
-	DeferCleanup(func() {
-		for ip := range k.stop {
-			k.kill(ip)
-		}
-	})
+	k := makeKubelet(namespace, run)
+	DeferCleanup(k.close)
 	return k
+}
+
+// makeKubelet is for whoever closes it before the spec is over.
+func makeKubelet(namespace, run string) *kubelet {
+	n := subnet.Add(1)
+	net := fmt.Sprintf("127.%d.%d.", 30+(os.Getpid()+int(n/250))%200, n%250)
+	return &kubelet{namespace: namespace, base: run, made: map[string]int32{}, reader: admin, stop: map[string]context.CancelFunc{}, testerIP: net + "1", targetIP: net + "2"}
+}
+
+// close ends all pods, and the way between them.
+func (k *kubelet) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, stop := range k.stop {
+		stop()
+	}
+	for _, proxy := range k.proxies {
+		proxy.Close()
+	}
+	clear(k.stop)
 }
 
 // sync makes the pods of the run's Deployments, and runs them.
 func (k *kubelet) sync(ctx context.Context) {
 	for role, ip := range map[string]string{plan.RoleTarget: k.targetIP, plan.RoleLoadTester: k.testerIP} {
 		deployment := &appsv1.Deployment{}
-		err := admin.Get(ctx, client.ObjectKey{Namespace: k.namespace, Name: k.base + "-" + role}, deployment)
+		err := k.reader.Get(ctx, client.ObjectKey{Namespace: k.namespace, Name: k.base + "-" + role}, deployment)
 		if apierrors.IsNotFound(err) {
-			k.collect(ctx, role)
+			if k.made[role] > 0 {
+				k.collect(ctx, role)
+				k.made[role] = 0
+			}
 			continue
 		}
 		Expect(err).NotTo(HaveOccurred())
@@ -109,15 +135,15 @@ func (k *kubelet) collect(ctx context.Context, role string) {
 const internalPort = 50002
 
 func (k *kubelet) syncPod(ctx context.Context, deployment *appsv1.Deployment, role string, replica int32, ip string) {
+	if k.made[role] > replica {
+		return
+	}
+	k.made[role]++
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: fmt.Sprintf("%s-pod%d", deployment.Name, replica), Labels: deployment.Spec.Template.Labels},
 		Spec: deployment.Spec.Template.Spec}
 	pod.Spec.NodeName = "node-of-" + role
 	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: dapr.SidecarContainer, Image: "daprd"})
-	err := admin.Create(ctx, pod)
-	if apierrors.IsAlreadyExists(err) {
-		return
-	}
-	Expect(err).NotTo(HaveOccurred())
+	Expect(admin.Create(ctx, pod)).To(Succeed())
 	k.start(role, ip, deployment.Spec.Template.Spec.Containers[0].Args)
 	pod.Status = readyStatus(ip)
 	Expect(admin.Status().Update(ctx, pod)).To(Succeed())
@@ -135,6 +161,21 @@ func (k *kubelet) start(role, ip string, args []string) {
 	k.startTarget(ctx, args)
 }
 
+// processes stands for the /proc of every pod: it shows this process and, as the application, the one that has started it, whatever else the
+// machine has.
+var processes string
+
+func showProcesses() {
+	var err error
+	processes, err = os.MkdirTemp("", "perfrun-proc-")
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(os.RemoveAll, processes)
+	self, parent := strconv.Itoa(os.Getpid()), strconv.Itoa(os.Getppid())
+	for name, to := range map[string]string{"self": self, self: "/proc/" + self, parent: "/proc/" + parent, "stat": "/proc/stat"} {
+		Expect(os.Symlink(to, filepath.Join(processes, name))).To(Succeed())
+	}
+}
+
 func flagsOf(args []string) map[string]string {
 	flags := map[string]string{}
 	for _, a := range args {
@@ -149,7 +190,7 @@ func (k *kubelet) startTester(ctx context.Context, ip string, args []string) {
 	key, err := measure.ParsePublicKey(flags["public-key"])
 	Expect(err).NotTo(HaveOccurred())
 	serve(ctx, func() error {
-		return loadtester.Serve(ctx, loadtester.Options{Addr: ip + ":8080", Run: flags["run"], PublicKey: key, Log: slog.New(slog.DiscardHandler)})
+		return loadtester.Serve(ctx, loadtester.Options{Addr: ip + ":8080", Run: flags["run"], PublicKey: key, ProcRoot: processes, Log: slog.New(slog.DiscardHandler)})
 	}, ip+":8080")
 }
 
@@ -159,7 +200,7 @@ func (k *kubelet) startTarget(ctx context.Context, args []string) {
 		return target.Serve(ctx, target.Options{Addr: address(k.targetIP, measure.TargetPort), TracesAddr: address(k.targetIP, measure.TargetTracesPort), ActorType: actorType})
 	}, address(k.targetIP, measure.TargetPort))
 	serve(ctx, func() error {
-		return meter.Serve(ctx, meter.Options{Addr: address(k.targetIP, measure.TargetUsagePort)})
+		return meter.Serve(ctx, meter.Options{Addr: address(k.targetIP, measure.TargetUsagePort), ProcRoot: processes})
 	}, address(k.targetIP, measure.TargetUsagePort))
 	// The target's sidecar: TLS on its internal port.
 	internal, err := net.Listen("tcp", address(k.targetIP, internalPort))
@@ -215,6 +256,9 @@ func (k *kubelet) kill(ip string) {
 
 // RoundTrip stands for cluster DNS and the sidecars: both paths lead to the target, through a proxy that counts.
 func (k *kubelet) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodDelete && k.deaf.Add(-1) >= 0 {
+		return nil, errLost
+	}
 	if req.Method == http.MethodPost && req.URL.Path == measure.PathRuns {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
@@ -249,6 +293,8 @@ func (k *kubelet) proxy() string {
 		k.requests.Add(1)
 		to.ServeHTTP(w, r)
 	}))
-	DeferCleanup(server.Close)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.proxies = append(k.proxies, server)
 	return server.URL
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
@@ -83,8 +84,10 @@ var _ = Describe("A PerfRun with two load testers", func() {
 		lost := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: "invoke-loadtester-pod1"}}
 		Expect(admin.Delete(ctx, lost, client.GracePeriodSeconds(0))).To(Succeed())
 		k.kill(k.testerIP + "1")
+		k.deaf.Store(1)
 		Eventually(func() v1alpha1.Phase {
-			step(ctx, fresh, run)
+			// The first of these fails to end the load, and says so.
+			_, _ = fresh().Reconcile(ctx, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(run)})
 			return reload(ctx, run).Status.Phase
 		}).WithContext(ctx).WithTimeout(30 * time.Second).Should(Equal(v1alpha1.PhaseError))
 		Expect(verdict(reload(ctx, run))).To(And(HaveField("Reason", v1alpha1.ReasonLoadTesterLost), HaveField("Message", ContainSubstring("invoke-loadtester-pod1"))))

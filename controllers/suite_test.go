@@ -56,6 +56,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	installRights(ctx)
 	DeferCleanup(expectRightsUsed, log)
 	installDapr(ctx)
+	showProcesses()
 })
 
 // installDapr registers what the operator looks for: the injector's webhook (which selects no pod here) and a ready injector pod.
@@ -120,6 +121,12 @@ func newManager(ctx context.Context, transport http.RoundTripper, controller boo
 	} else {
 		Expect(mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.PerfRun{}, indexActive, active)).To(Succeed())
 	}
+	start(ctx, mgr)
+	return fresh
+}
+
+// start a manager that goes with the spec.
+func start(ctx context.Context, mgr ctrl.Manager) {
 	running, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -132,5 +139,4 @@ func newManager(ctx context.Context, transport http.RoundTripper, controller boo
 		<-done
 	})
 	Expect(mgr.GetCache().WaitForCacheSync(ctx)).To(BeTrue())
-	return fresh
 }

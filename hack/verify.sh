@@ -33,6 +33,12 @@ mapfile -t sources < <(git ls-files '*.go')
 unformatted=$(gofmt -l "${sources[@]}")
 [[ -z $unformatted ]] || wrong "Not formatted: ${unformatted//$'\n'/ }" "make fmt"
 
+echo "verify: the tests that docs/faults.md names"
+mapfile -t tests < <(git ls-files '*_test.go')
+while IFS= read -r name; do
+  grep -qF -e "\"$name\"" -e "func $name(" "${tests[@]}" || wrong "docs/faults.md names a test that does not exist: $name" "grep -n '$name' docs/faults.md"
+done < <(awk -F'|' '/^\| / && NF == 6 {print $5}' docs/faults.md | grep -o '`[^`]*`' | tr -d '`' | sort -u)
+
 echo "verify: shell scripts"
 while IFS= read -r script; do
   bash -n "$script" || wrong "$script does not parse." "bash -n $script"
