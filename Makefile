@@ -105,9 +105,9 @@ test: $(BIN)/helm ## Run the unit tests, the Java host's too, and the suites aga
 	hack/image-java.sh --build-only
 
 .PHONY: e2e
-e2e: cluster-up $(BIN)/fortio ## Run the end-to-end suite on the local cluster, with the operator built from this checkout.
+e2e: cluster-up $(BIN)/fortio $(BIN)/redis ## Run the end-to-end suite on the local cluster, with the operator built from this checkout.
 	@image=$$(hack/image-java.sh); ACTOR_HOST_JAVA_IMG=$$image hack/deploy-local.sh
-	E2E_FORTIO_IMAGE=$$(hack/image.sh fortio) KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) \
+	E2E_FORTIO_IMAGE=$$(hack/image.sh fortio) E2E_REDIS_IMAGE=$$(hack/image.sh redis) KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) \
 		go test ./test/e2e -count=1 -timeout=60m -v -ginkgo.v $(TESTFLAGS)
 
 .PHONY: bench
@@ -199,6 +199,10 @@ $(BIN)/fortio: test/e2e/fortio/go.mod test/e2e/fortio/go.sum
 # Of the version that installs Dapr on the local cluster; charts/perfrun is tested with it.
 $(BIN)/helm: | $(LOCALCLUSTER)
 	$(LOCALCLUSTER) build --only helm
+
+# A state store for several actor hosts of the end-to-end suite.
+$(BIN)/redis: test/e2e/redis/main.go test/e2e/redis/go.mod test/e2e/redis/go.sum
+	CGO_ENABLED=0 go -C test/e2e/redis build -trimpath -ldflags='-s -w' -o $@ .
 
 # Always asked for: go build knows best whether its sources changed, and says so within a second.
 .PHONY: $(LOCALCLUSTER)

@@ -92,6 +92,7 @@ func (r *PerfRunReconciler) record(ctx context.Context, o stage.Observation, sta
 		ID:          plan.AttemptID(status.VoidAttempts),
 		LoadTesters: testers,
 		Target:      o.Target.Pod().Name,
+		Targets:     several(o.Target, func(pod *corev1.Pod) string { return pod.Name }),
 		Restarts:    restartCounts(o),
 		StartTime:   metav1.NewTime(o.Now),
 	}
@@ -101,14 +102,14 @@ func (r *PerfRunReconciler) record(ctx context.Context, o stage.Observation, sta
 
 // start posts their plans to the load testers that do not know them yet. Each takes its own once, and only for the instance that was recorded.
 func (r *PerfRunReconciler) start(ctx context.Context, o stage.Observation) error {
-	if o.Target.Pod() == nil {
+	if len(o.Target.Pods) < o.Settings.Hosts() {
 		return fmt.Errorf("starting the load: the target's pod is gone")
 	}
 	if err := r.observeDapr(ctx, &o); err != nil {
 		return err
 	}
 	measurements := plan.Measurements(o.Run, o.Settings, *o.Run.Status.Attempt,
-		plan.Pods{LoadTesters: o.LoadTester.Pods, Target: o.Target.Pod(), Sink: o.Sink.Pod(), ControlPlane: o.Dapr.ControlPlane})
+		plan.Pods{LoadTesters: o.LoadTester.Pods, Targets: o.Target.Pods, Sink: o.Sink.Pod(), ControlPlane: o.Dapr.ControlPlane})
 	for i, measurement := range measurements {
 		if o.Testers[i].Progress != nil {
 			continue

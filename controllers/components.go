@@ -35,8 +35,10 @@ func measuredContainers(o stage.Observation) []measured {
 		add(v1alpha1.ComponentCallerSidecar, pod, dapr.SidecarContainer)
 		add(v1alpha1.ComponentLoadTester, pod, plan.RoleLoadTester)
 	}
-	add(v1alpha1.ComponentTargetSidecar, o.Target.Pod(), dapr.SidecarContainer)
-	add(v1alpha1.ComponentApp, o.Target.Pod(), plan.RoleTarget)
+	for _, pod := range o.Target.Pods {
+		add(v1alpha1.ComponentTargetSidecar, pod, dapr.SidecarContainer)
+		add(v1alpha1.ComponentApp, pod, plan.RoleTarget)
+	}
 	for i := range o.Dapr.ControlPlane {
 		pod := &o.Dapr.ControlPlane[i]
 		if part, ok := dapr.PartOf(pod); ok {
@@ -127,10 +129,19 @@ func imageOf(pod *corev1.Pod, container string) string {
 
 func nodes(o stage.Observation) *v1alpha1.Nodes {
 	out := &v1alpha1.Nodes{LoadTester: o.LoadTester.Pod().Spec.NodeName, Target: o.Target.Pod().Spec.NodeName}
-	if len(o.LoadTester.Pods) > 1 {
-		for _, pod := range o.LoadTester.Pods {
-			out.LoadTesters = append(out.LoadTesters, pod.Spec.NodeName)
-		}
+	node := func(pod *corev1.Pod) string { return pod.Spec.NodeName }
+	out.LoadTesters, out.Targets = several(o.LoadTester, node), several(o.Target, node)
+	return out
+}
+
+// several is something of each pod of a workload that has more than one; nil of others.
+func several(w stage.Workload, of func(*corev1.Pod) string) []string {
+	if len(w.Pods) < 2 {
+		return nil
+	}
+	var out []string
+	for _, pod := range w.Pods {
+		out = append(out, of(pod))
 	}
 	return out
 }
@@ -139,9 +150,16 @@ func nodes(o stage.Observation) *v1alpha1.Nodes {
 func resultsInput(o stage.Observation, report *measure.Report, status v1alpha1.PerfRunStatus) results.Input {
 	in := results.Input{Settings: o.Settings, Thresholds: o.Run.Spec.Thresholds, Report: report, SharedWith: sharedWith(&status)}
 	attempt := status.Attempt
-	if target := o.Target.Pod(); target == nil || target.Name != attempt.Target {
-		in.TargetReplaced = true
-		o.Target.Pods = []*corev1.Pod{gone(o.Run.Namespace, attempt.Target, status.Environment)}
+	found := o.Target.Pods
+	o.Target.Pods = nil
+	for n, name := range attempt.Hosts() {
+		i := slices.IndexFunc(found, func(pod *corev1.Pod) bool { return pod.Name == name })
+		if i >= 0 {
+			o.Target.Pods = append(o.Target.Pods, found[i])
+			continue
+		}
+		in.Replaced = append(in.Replaced, name)
+		o.Target.Pods = append(o.Target.Pods, gone(o.Run.Namespace, name, n, status.Environment))
 	}
 	for _, m := range measuredContainers(o) {
 		c := results.Component{Component: m.component, Pod: m.pod.Name, Node: m.pod.Spec.NodeName, ControlPlane: m.controlPlane, Limits: m.limits()}
@@ -163,10 +181,12 @@ func resultsInput(o stage.Observation, report *measure.Report, status v1alpha1.P
 }
 
 // gone stands for a pod that is no longer there: what was read of it still counts.
-func gone(namespace, name string, environment *v1alpha1.Environment) *corev1.Pod {
+func gone(namespace, name string, index int, environment *v1alpha1.Environment) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	if environment != nil && environment.Nodes != nil {
-		pod.Spec.NodeName = environment.Nodes.Target
+		if nodes := environment.Nodes.OfTargets(); index < len(nodes) {
+			pod.Spec.NodeName = nodes[index]
+		}
 	}
 	return pod
 }

@@ -186,11 +186,21 @@ func (r *PerfRunReconciler) wanted(o *stage.Observation) []client.Object {
 		return r.objects(o)
 	}
 	objects := plan.ObjectsOf(o.Run, o.Settings, r.operator())
-	out := append(groundwork(objects), objects.Target)
-	if target := o.Target.Pod(); plan.TargetFirst(o.Settings) && (target == nil || target.Spec.NodeName == "") {
-		return out
+	out := groundwork(objects)
+	switch {
+	case plan.TargetFirst(o.Settings) && !placed(o.Target):
+		return append(out, objects.Target)
+	case plan.LoadTesterFirst(o.Settings) && !placed(o.LoadTester):
+		return append(out, objects.LoadTester)
+	default:
+		return append(out, objects.Target, objects.LoadTester)
 	}
-	return append(out, objects.LoadTester)
+}
+
+// placed tells whether a workload's first pod has a node.
+func placed(w stage.Workload) bool {
+	pod := w.Pod()
+	return pod != nil && pod.Spec.NodeName != ""
 }
 
 // objects are all that a run has, in the order in which they are created: a sidecar that starts looks for what it reads first.
@@ -229,7 +239,7 @@ func (r *PerfRunReconciler) observeWorkloads(ctx context.Context, o *stage.Obser
 	if o.LoadTester, err = r.workload(ctx, o.Run, names.LoadTester, plan.RoleLoadTester, int(o.Settings.LoadTesterReplicas)); err != nil {
 		return err
 	}
-	if o.Target, err = r.workload(ctx, o.Run, names.Target, plan.RoleTarget, 1); err != nil || !o.Settings.Export {
+	if o.Target, err = r.workload(ctx, o.Run, names.Target, plan.RoleTarget, o.Settings.Hosts()); err != nil || !o.Settings.Export {
 		return err
 	}
 	o.Sink, err = r.workload(ctx, o.Run, names.Sink, plan.RoleSink, 1)

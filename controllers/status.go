@@ -122,6 +122,7 @@ func progress(o stage.Observation) *v1alpha1.Progress {
 
 func applyOutcome(status *v1alpha1.PerfRunStatus, out *results.Outcome) {
 	status.Results, status.Usage = out.Results, out.Usage
+	status.ActorHosts = out.ActorHosts
 	status.ControlPlane, status.Summary = out.ControlPlane, out.Summary
 	status.Thresholds, status.Reasons = out.Thresholds, out.Reasons
 	status.InvalidBlocks, status.Warnings = out.InvalidBlocks, out.Warnings

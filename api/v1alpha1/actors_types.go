@@ -17,6 +17,8 @@ const (
 )
 
 // ActorsSettings says which actors are called, and where their state would be kept.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || self.replicas == 1 || has(self.stateStore)",fieldPath=".replicas",message="actors.replicas above 1 needs actors.stateStore, a state store that all hosts share: the one that perfrun makes is in each sidecar's own memory"
 type ActorsSettings struct {
 	// host of the actors. Go: perfrun's own application, which speaks Dapr's actor protocol itself, so that the sidecar is what is
 	// measured. Java: one made with Dapr's Java SDK, as in the published test, from the image that the operator knows for it.
@@ -48,10 +50,17 @@ type ActorsSettings struct {
 
 	// stateStore names a Component in the PerfRun's namespace to host the actors with: a state store with actorStateStore "true" that
 	// the target's app id (NAME-target) may use. Unset: perfrun makes one for the run, in the memory of the target's sidecar.
+	// With replicas above 1 it must be set.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	StateStore *string `json:"stateStore,omitempty"`
+
+	// replicas is the number of hosts, pods of the target among which placement divides the actors; from 1 to 16. Default 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	Replicas *int32 `json:"replicas,omitempty"`
 }
 
 // ActorsInForce are the values in force for the actors of a run, defaults resolved.
@@ -70,6 +79,19 @@ type ActorsInForce struct {
 	// stateStore is the Component that the spec names.
 	// +optional
 	StateStore string `json:"stateStore,omitempty"`
+	// replicas is the number of hosts.
+	Replicas int32 `json:"replicas"`
+}
+
+// HostCalls is what reached one of several actor hosts.
+type HostCalls struct {
+	// pod of the host, by name.
+	Pod string `json:"pod"`
+	// node that it ran on.
+	Node string `json:"node"`
+	// calls that reached it, over the Dapr arm's blocks. Absent where they were not counted: only perfrun's own application counts them.
+	// +optional
+	Calls *int64 `json:"calls,omitempty"`
 }
 
 // NewActors is the value of actors.ids for a fresh actor with each request.
@@ -84,6 +106,14 @@ func (a ActorsInForce) Fresh() bool { return a.IDs.Type == intstr.String }
 // Java tells whether the actors are hosted by the application made with Dapr's Java SDK. Nil settings name none.
 func (a *ActorsInForce) Java() bool { return a != nil && a.Host == ActorHostJava }
 
+// Hosts is the number of the target's pods: one, but for several actor hosts.
+func (s *Settings) Hosts() int {
+	if s.Actors == nil {
+		return 1
+	}
+	return int(s.Actors.Replicas)
+}
+
 func (s *PerfRunSpec) effectiveActors() *ActorsInForce {
 	own := ptr.Deref(s.Actors, ActorsSettings{})
 	host := ptr.Deref(own.Host, ActorHostGo)
@@ -96,5 +126,6 @@ func (s *PerfRunSpec) effectiveActors() *ActorsInForce {
 		Type:       ptr.Deref(own.Type, ""),
 		Method:     ptr.Deref(own.Method, DefaultActorMethod),
 		StateStore: ptr.Deref(own.StateStore, ""),
+		Replicas:   ptr.Deref(own.Replicas, 1),
 	}
 }

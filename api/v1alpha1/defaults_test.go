@@ -106,7 +106,7 @@ func TestEffectiveSettings(t *testing.T) {
 			spec: v1alpha1.PerfRunSpec{Scenario: v1alpha1.ScenarioActors},
 			want: published(func(s *v1alpha1.Settings) {
 				s.RPS, s.PayloadBytes, s.Connections = 500, 2, []int32{8}
-				s.Invocation, s.Actors = nil, &v1alpha1.ActorsInForce{Host: v1alpha1.ActorHostGo, IDs: intstr.FromString("New"), Method: "echo"}
+				s.Invocation, s.Actors = nil, &v1alpha1.ActorsInForce{Host: v1alpha1.ActorHostGo, IDs: intstr.FromString("New"), Method: "echo", Replicas: 1}
 			}),
 		},
 		"actors of an image": {
@@ -114,14 +114,14 @@ func TestEffectiveSettings(t *testing.T) {
 				Target: &v1alpha1.TargetSettings{Image: ptr.To("host:1")}},
 			want: published(func(s *v1alpha1.Settings) {
 				s.RPS, s.PayloadBytes, s.Connections, s.Baseline = 500, 2, []int32{8}, v1alpha1.BaselineNone
-				s.Invocation, s.Actors = nil, &v1alpha1.ActorsInForce{IDs: intstr.FromString("New"), Type: "Counter", Method: "echo"}
+				s.Invocation, s.Actors = nil, &v1alpha1.ActorsInForce{IDs: intstr.FromString("New"), Type: "Counter", Method: "echo", Replicas: 1}
 			}),
 		},
 		"actors in Java": {
 			spec: v1alpha1.PerfRunSpec{Scenario: v1alpha1.ScenarioActors, Actors: &v1alpha1.ActorsSettings{Host: ptr.To(v1alpha1.ActorHostJava)}},
 			want: published(func(s *v1alpha1.Settings) {
 				s.RPS, s.PayloadBytes, s.Connections, s.Baseline = 500, 2, []int32{8}, v1alpha1.BaselineNone
-				s.Invocation, s.Actors = nil, &v1alpha1.ActorsInForce{Host: v1alpha1.ActorHostJava, IDs: intstr.FromString("New"), Method: "echo"}
+				s.Invocation, s.Actors = nil, &v1alpha1.ActorsInForce{Host: v1alpha1.ActorHostJava, IDs: intstr.FromString("New"), Method: "echo", Replicas: 1}
 			}),
 		},
 		"actors with everything set": {
@@ -130,7 +130,7 @@ func TestEffectiveSettings(t *testing.T) {
 					IDs: ptr.To(intstr.FromInt32(100)), Type: ptr.To("Counter"), Method: ptr.To("get"), StateStore: ptr.To("redis")}},
 			want: published(func(s *v1alpha1.Settings) {
 				s.RPS, s.Connections = 100, []int32{4}
-				s.Invocation, s.Actors = nil, &v1alpha1.ActorsInForce{Host: v1alpha1.ActorHostGo, IDs: intstr.FromInt32(100), Type: "Counter", Method: "get", StateStore: "redis"}
+				s.Invocation, s.Actors = nil, &v1alpha1.ActorsInForce{Host: v1alpha1.ActorHostGo, IDs: intstr.FromInt32(100), Type: "Counter", Method: "get", StateStore: "redis", Replicas: 1}
 			}),
 		},
 		"no sidecar limits": {

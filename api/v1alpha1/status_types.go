@@ -97,6 +97,12 @@ type PerfRunStatus struct {
 	// +kubebuilder:validation:MaxItems=200
 	Usage []Usage `json:"usage,omitempty"`
 
+	// actorHosts has one entry for each of several actor hosts. Absent with one.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	ActorHosts []HostCalls `json:"actorHosts,omitempty"`
+
 	// controlPlane is the total over all of Dapr's control-plane pods during the Dapr arm's blocks.
 	// +optional
 	ControlPlane *Total `json:"controlPlane,omitempty"`
@@ -207,8 +213,13 @@ type Attempt struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	LoadTesters []LoadTester `json:"loadTesters"`
-	// target is the target's pod, by name, that the attempt began with.
+	// target is the target's pod, by name, that the attempt began with; with several actor hosts, the first of them.
 	Target string `json:"target"`
+	// targets are the pods of several actor hosts that the attempt began with. Absent with one.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Targets []string `json:"targets,omitempty"`
 	// restarts are the restart counts at the start, by POD/CONTAINER, of the run's containers and the control plane's.
 	// +optional
 	Restarts map[string]int32 `json:"restarts,omitempty"`
@@ -221,6 +232,9 @@ type Attempt struct {
 	// +optional
 	EndTime *metav1.Time `json:"endTime,omitempty"`
 }
+
+// Hosts are the target's pods that the attempt began with.
+func (a *Attempt) Hosts() []string { return oneOr(a.Target, a.Targets) }
 
 // LoadTester is one of an attempt's load testers.
 type LoadTester struct {
@@ -292,8 +306,26 @@ type Nodes struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	LoadTesters []string `json:"loadTesters,omitempty"`
-	// target is the target's node.
+	// target is the target's node; with several actor hosts, that of the first.
 	Target string `json:"target"`
+	// targets are the nodes of several actor hosts, in the order of status.attempt.targets. Absent with one.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Targets []string `json:"targets,omitempty"`
+}
+
+// OfLoadTesters are the load testers' nodes, however many there are.
+func (n Nodes) OfLoadTesters() []string { return oneOr(n.LoadTester, n.LoadTesters) }
+
+// OfTargets are the nodes of the target's pods, however many there are.
+func (n Nodes) OfTargets() []string { return oneOr(n.Target, n.Targets) }
+
+func oneOr(one string, several []string) []string {
+	if len(several) == 0 {
+		return []string{one}
+	}
+	return several
 }
 
 // Images names what ran.

@@ -75,6 +75,8 @@ type sidecarMetadata struct {
 		// ActiveActors are the types that are hosted, with no actor yet or some.
 		ActiveActors []struct {
 			Type string `json:"type"`
+			// Count of those that were activated.
+			Count int `json:"count"`
 		} `json:"activeActors"`
 		HostReady bool   `json:"hostReady"`
 		Placement string `json:"placement"`

@@ -64,6 +64,9 @@ func RunPlan(ctx context.Context, plan *measure.Plan, env Environment) (*measure
 	if err := awaitHosts(ctx, plan.Actors, env.HostPatience); err != nil {
 		return nil, err
 	}
+	if err := awaitSpread(ctx, plan, env.HostPatience); err != nil {
+		return nil, err
+	}
 	seen.CPUs = runtime.NumCPU()
 	sink := lookAtSink(ctx, plan.SinkURL)
 	r := &run{plan: plan, env: env, ids: newActorIDs(plan), counters: newCounters(plan, env.ProcRoot), report: &measure.Report{
@@ -175,7 +178,7 @@ func (r *run) measured(ctx context.Context, i int, b measure.Block, conns []*con
 		return err
 	}
 	r.counters.read(ctx, index, everything)
-	tracesBefore, counted := r.traces(ctx, b)
+	tracesBefore := r.traces(ctx, b)
 	nodesBefore := r.counters.nodes()
 	stopSampling := r.counters.sampling(ctx, index)
 	report, err := r.load(ctx, i, b, conns)
@@ -185,22 +188,42 @@ func (r *run) measured(ctx context.Context, i int, b measure.Block, conns []*con
 	}
 	r.counters.read(ctx, index, everything)
 	report.Steal = steal(nodesBefore, r.counters.nodes())
-	// A target that was restarted in between counts from 0 again.
-	if traces, ok := r.traces(ctx, b); ok && counted && traces.Traced >= tracesBefore.Traced {
-		r.report.Observed.Traced += traces.Traced - tracesBefore.Traced
-		r.report.Observed.Sampled += traces.Sampled - tracesBefore.Sampled
-	}
+	r.count(tracesBefore, r.traces(ctx, b))
 	r.report.Blocks = append(r.report.Blocks, report)
 	return nil
 }
 
-// traces are what the target's application has counted so far; not ok where nobody counts, or outside the Dapr arm.
-func (r *run) traces(ctx context.Context, b measure.Block) (traces measure.Traces, ok bool) {
-	if r.plan.TracesURL == "" || b.Arm != measure.Dapr {
-		return traces, false
+// traces are what the target's applications have counted so far, by pod; none where nobody counts, or outside the Dapr arm.
+func (r *run) traces(ctx context.Context, b measure.Block) map[string]measure.Traces {
+	out := map[string]measure.Traces{}
+	if b.Arm != measure.Dapr {
+		return out
 	}
-	traces, err := r.counters.fetch.Traces(ctx, r.plan.TracesURL)
-	return traces, err == nil
+	for pod, url := range r.plan.TracesURLs {
+		if traces, err := r.counters.fetch.Traces(ctx, url); err == nil {
+			out[pod] = traces
+		}
+	}
+	return out
+}
+
+// count adds what has come between two looks. A target that was restarted in between counts from 0 again.
+func (r *run) count(before, after map[string]measure.Traces) {
+	seen := &r.report.Observed
+	for pod, a := range after {
+		b, ok := before[pod]
+		if !ok || a.Traced < b.Traced {
+			continue
+		}
+		seen.Traced += a.Traced - b.Traced
+		seen.Sampled += a.Sampled - b.Sampled
+		if len(r.plan.TracesURLs) > 1 {
+			if seen.TracedBy == nil {
+				seen.TracedBy = map[string]int64{}
+			}
+			seen.TracedBy[pod] += a.Traced - b.Traced
+		}
+	}
 }
 
 // load waits for the moment at which the block is due, if the plan has one, and sends its load.

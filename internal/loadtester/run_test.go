@@ -40,7 +40,7 @@ func wholePlan(t *testing.T) *measure.Plan {
 	}))
 	plan := planFor(url, 100, 4, 500*ms)
 	plan.Endpoints[measure.Dapr] = measure.Endpoint{URL: traced, Method: "POST"}
-	plan.TracesURL = tracesURL
+	plan.TracesURLs = map[string]string{"target": tracesURL}
 	block := plan.Blocks[0]
 	with := func(arm measure.Arm, pair int, d time.Duration) measure.Block {
 		b := block

@@ -14,8 +14,8 @@ import (
 // a load tester refuses a plan of another version. 2: reports tell of steal and of the load tester's CPUs; without them the rules on
 // both would seem to be kept. 3: histograms are strings as HdrHistogram writes them, no longer in base64 once more. 4: a plan has endpoints instead of URLs, and may
 // be one share of several, with moments at which its blocks begin; a report tells how many answers came without the kernel's time; what
-// the target has traced is read from a place of its own.
-const Version = 4
+// the target has traced is read from a place of its own. 5: it is read from several targets.
+const Version = 5
 
 // Arm is one way to reach the target.
 type Arm string
@@ -61,8 +61,8 @@ type Plan struct {
 	Blocks []Block `json:"blocks"`
 	// Counters that are read at both ends of each measured block.
 	Counters []Counter `json:"counters"`
-	// TracesURL answers with Traces, and is read at both ends of each measured block of the Dapr arm. Empty: nobody counts.
-	TracesURL string `json:"tracesURL,omitempty"`
+	// TracesURLs of the target's pods answer with Traces, and are read at both ends of each measured block of the Dapr arm. Empty: nobody counts.
+	TracesURLs map[string]string `json:"tracesURLs,omitempty"`
 	// SinkURL answers with Exported, and is read before the load and after it. Empty: the sidecars export nothing.
 	SinkURL string `json:"sinkURL,omitempty"`
 	// SidecarMetadataURL is the caller's sidecar's metadata, read once for its version.
@@ -211,7 +211,9 @@ func (p *Plan) Validate() error {
 			check(isMethod(endpoint.Method), "method of arm %s %q: must be one of HTTP, such as POST", b.Arm, endpoint.Method)
 		}
 	}
-	check(p.TracesURL == "" || isHTTP(p.TracesURL), "tracesURL %q: must be http://host...", p.TracesURL)
+	for pod, url := range p.TracesURLs {
+		check(isHTTP(url), "tracesURL of %s %q: must be http://host...", pod, url)
+	}
 	p.validateActors(check)
 	for i, c := range p.Counters {
 		check(c.Source == SourceLocalProc || isHTTP(c.URL), "counter %d: url %q: must be http://host...", i, c.URL)

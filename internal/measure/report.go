@@ -99,6 +99,8 @@ type Observed struct {
 	// over the measured blocks of the Dapr arm; 0 where nobody counts.
 	Traced  int64 `json:"traced"`
 	Sampled int64 `json:"sampled"`
+	// TracedBy is Traced by the target's pod, where there are several.
+	TracedBy map[string]int64 `json:"tracedBy,omitempty"`
 	// Sent counts all requests through Dapr, with those of the warm-ups and those that open connections: what the sink may have got a
 	// trace of. Only with Plan.SinkURL, as the two below.
 	Sent int64 `json:"sent,omitempty"`

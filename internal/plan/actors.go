@@ -41,8 +41,9 @@ func actors(run *v1alpha1.PerfRun, s v1alpha1.Settings, pods Pods) *measure.Acto
 	if s.Actors == nil {
 		return nil
 	}
-	return &measure.Actors{
-		Type: ActorType(run, s), Warm: s.Actors.IDs.IntValue(),
-		Hosts: map[string]string{pods.Target.Name: dapr.PublicMetadataURL(pods.Target.Status.PodIP)},
+	out := &measure.Actors{Type: ActorType(run, s), Warm: s.Actors.IDs.IntValue(), Hosts: map[string]string{}}
+	for _, host := range pods.Targets {
+		out.Hosts[host.Name] = dapr.PublicMetadataURL(host.Status.PodIP)
 	}
+	return out
 }

@@ -31,7 +31,7 @@ func over(caller, target v1alpha1.Protocol, proxying bool) func(*v1alpha1.PerfRu
 
 func planOf(r *v1alpha1.PerfRun) *measure.Plan {
 	attempt := v1alpha1.Attempt{ID: AttemptID(0), LoadTesters: []v1alpha1.LoadTester{{Instance: "i"}}}
-	return Measurements(r, r.Spec.EffectiveSettings(), attempt, Pods{LoadTesters: []*corev1.Pod{{}}, Target: &corev1.Pod{}})[0]
+	return Measurements(r, r.Spec.EffectiveSettings(), attempt, Pods{LoadTesters: []*corev1.Pod{{}}, Targets: []*corev1.Pod{{}}})[0]
 }
 
 // said is what a request carries, read back.

@@ -82,7 +82,8 @@ func blockDuration(s v1alpha1.Settings) time.Duration {
 type Pods struct {
 	// LoadTesters in the order of attempt.LoadTesters.
 	LoadTesters []*corev1.Pod
-	Target      *corev1.Pod
+	// Targets: one, or several actor hosts.
+	Targets []*corev1.Pod
 	// Sink is nil unless the sidecars export their traces.
 	Sink         *corev1.Pod
 	ControlPlane []corev1.Pod
@@ -100,7 +101,10 @@ func Measurements(run *v1alpha1.PerfRun, s v1alpha1.Settings, attempt v1alpha1.A
 			// What all of them share is read by one.
 			out[i].Counters = append(out[i].Counters, sharedCounters(s, pods)...)
 			if run.Spec.OwnApplication() {
-				out[i].TracesURL = podURL(pods.Target, measure.TargetTracesPort, measure.TargetTracesPath)
+				out[i].TracesURLs = map[string]string{}
+				for _, target := range pods.Targets {
+					out[i].TracesURLs[target.Name] = podURL(target, measure.TargetTracesPort, measure.TargetTracesPath)
+				}
 			}
 			if pods.Sink != nil {
 				out[i].SinkURL = podURL(pods.Sink, measure.SinkCountsPort, measure.SinkCountsPath)
@@ -128,7 +132,7 @@ func measurement(run *v1alpha1.PerfRun, s v1alpha1.Settings, attempt v1alpha1.At
 		Actors:             actors(run, s, pods),
 		Blocks:             Blocks(s),
 		SidecarMetadataURL: dapr.MetadataURL(),
-		MTLSProbe:          dapr.InternalAddress(pods.Target.Status.PodIP),
+		MTLSProbe:          dapr.InternalAddress(pods.Targets[0].Status.PodIP),
 		RequireMTLS:        s.MTLS,
 	}
 }
@@ -147,13 +151,15 @@ func ownCounters(s v1alpha1.Settings, tester *corev1.Pod) []measure.Counter {
 	return out
 }
 
-// sharedCounters are /proc in the target's pod, and the metrics of its sidecar, if it has any, and of every process of Dapr's control plane.
+// sharedCounters are /proc in the target's pods, and the metrics of their sidecars, if they have any, and of every process of Dapr's control plane.
 func sharedCounters(s v1alpha1.Settings, pods Pods) []measure.Counter {
-	target := pods.Target
-	out := []measure.Counter{{Component: string(v1alpha1.ComponentApp), Sidecar: string(v1alpha1.ComponentTargetSidecar), Pod: target.Name,
-		Source: measure.SourceRemoteProc, URL: podURL(target, measure.TargetUsagePort, measure.TargetUsagePath)}}
-	if s.Metrics {
-		out = append(out, daprCounter(string(v1alpha1.ComponentTargetSidecar), target))
+	var out []measure.Counter
+	for _, target := range pods.Targets {
+		out = append(out, measure.Counter{Component: string(v1alpha1.ComponentApp), Sidecar: string(v1alpha1.ComponentTargetSidecar), Pod: target.Name,
+			Source: measure.SourceRemoteProc, URL: podURL(target, measure.TargetUsagePort, measure.TargetUsagePath)})
+		if s.Metrics {
+			out = append(out, daprCounter(string(v1alpha1.ComponentTargetSidecar), target))
+		}
 	}
 	for i := range pods.ControlPlane {
 		pod := &pods.ControlPlane[i]

@@ -142,7 +142,8 @@ func service(run *v1alpha1.PerfRun, settings v1alpha1.Settings, name string) *co
 }
 
 // affinity places the load testers in relation to the target. Who comes first does not matter for one; several go after the target, which
-// would find no node left if they had spread over all of them (TargetFirst).
+// would find no node left if they had spread over all of them (TargetFirst); and several actor hosts after the load tester, for the same
+// reason (LoadTesterFirst): the API server's scheduler keeps pods apart whichever of them has the term.
 func affinity(run *v1alpha1.PerfRun, placement v1alpha1.Placement) *corev1.Affinity {
 	terms := []corev1.PodAffinityTerm{{
 		LabelSelector: &metav1.LabelSelector{MatchLabels: selector(run, RoleTarget)},
@@ -161,6 +162,11 @@ func affinity(run *v1alpha1.PerfRun, placement v1alpha1.Placement) *corev1.Affin
 // TargetFirst tells whether the load testers are to be created only once the target has a node.
 func TargetFirst(s v1alpha1.Settings) bool {
 	return s.LoadTesterReplicas > 1 && s.Placement == v1alpha1.PlacementDifferentNode
+}
+
+// LoadTesterFirst tells whether the target is to be created only once the load tester has a node.
+func LoadTesterFirst(s v1alpha1.Settings) bool {
+	return s.Hosts() > 1 && s.Placement == v1alpha1.PlacementDifferentNode
 }
 
 func meta(run *v1alpha1.PerfRun, name, role string) metav1.ObjectMeta {

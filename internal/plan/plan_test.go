@@ -217,7 +217,7 @@ func TestMeasurementIsAPlanThatTheLoadTesterTakes(t *testing.T) {
 	r := run()
 	pods := Pods{
 		LoadTesters: []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "lt"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}}},
-		Target:      &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "tg"}, Status: corev1.PodStatus{PodIP: "fd00::2"}},
+		Targets:     []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "tg"}, Status: corev1.PodStatus{PodIP: "fd00::2"}}},
 		ControlPlane: []corev1.Pod{
 			{ObjectMeta: metav1.ObjectMeta{Name: "s-0", Labels: map[string]string{"app": "dapr-sentry"}}, Status: corev1.PodStatus{PodIP: "10.0.0.3"}},
 			{ObjectMeta: metav1.ObjectMeta{Name: "starting", Labels: map[string]string{"app": "dapr-operator"}}},
@@ -249,12 +249,12 @@ func TestMeasurementIsAPlanThatTheLoadTesterTakes(t *testing.T) {
 	if diff := cmp.Diff(wantURLs, urls); diff != "" {
 		t.Error(diff)
 	}
-	if want := "http://[fd00::2]:18082/traces"; p.TracesURL != want {
-		t.Errorf("traces are read from %q, want %q", p.TracesURL, want)
+	if diff := cmp.Diff(map[string]string{"tg": "http://[fd00::2]:18082/traces"}, p.TracesURLs); diff != "" {
+		t.Errorf("traces are read from %s", diff)
 	}
 	r.Spec.Target = &v1alpha1.TargetSettings{Image: ptr.To("example.org/app:1")}
-	if p := Measurements(r, r.Spec.EffectiveSettings(), attempt, pods)[0]; p.TracesURL != "" {
-		t.Errorf("traces of another's application are read from %q", p.TracesURL)
+	if p := Measurements(r, r.Spec.EffectiveSettings(), attempt, pods)[0]; len(p.TracesURLs) > 0 {
+		t.Errorf("traces of another's application are read from %q", p.TracesURLs)
 	}
 	if len(p.Body) != 1024 || p.MTLSProbe != "[fd00::2]:50002" || !p.RequireMTLS {
 		t.Errorf("body %d, probe %s, mTLS %v", len(p.Body), p.MTLSProbe, p.RequireMTLS)
@@ -264,7 +264,7 @@ func TestMeasurementIsAPlanThatTheLoadTesterTakes(t *testing.T) {
 func TestActorsAreCalledThroughTheSidecarAndDirectly(t *testing.T) {
 	target := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "tg"}, Status: corev1.PodStatus{PodIP: "10.0.0.2"}}
 	tester := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "lt"}, Status: corev1.PodStatus{PodIP: "10.0.0.1"}}
-	pods := Pods{LoadTesters: []*corev1.Pod{tester}, Target: target}
+	pods := Pods{LoadTesters: []*corev1.Pod{tester}, Targets: []*corev1.Pod{target}}
 	attempt := v1alpha1.Attempt{ID: AttemptID(0), LoadTesters: []v1alpha1.LoadTester{{Pod: "lt", Instance: "i"}}}
 	for name, c := range map[string]struct {
 		run       *v1alpha1.PerfRun

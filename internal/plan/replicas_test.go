@@ -23,7 +23,7 @@ func shares(t *testing.T, n int, mutate ...func(*v1alpha1.PerfRunSpec)) []*measu
 		s.LoadTester = &v1alpha1.LoadTesterSettings{Replicas: ptr.To(int32(n))}
 	})...)
 	attempt := v1alpha1.Attempt{ID: AttemptID(0), LoadStartTime: &metav1.Time{Time: start}}
-	pods := Pods{Target: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "tg"}, Status: corev1.PodStatus{PodIP: "10.0.0.2"}}}
+	pods := Pods{Targets: []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "tg"}, Status: corev1.PodStatus{PodIP: "10.0.0.2"}}}}
 	for i := range n {
 		name := fmt.Sprintf("lt-%d", i)
 		attempt.LoadTesters = append(attempt.LoadTesters, v1alpha1.LoadTester{Pod: name, Instance: "instance of " + name})
@@ -57,8 +57,8 @@ func TestSharesAddUpToTheWhole(t *testing.T) {
 				t.Errorf("plan %d, block %d is %+v, that of the first is %+v", i, j, b, first)
 			}
 		}
-		if shared := slices.ContainsFunc(p.Counters, func(c measure.Counter) bool { return c.Pod == "tg" }); shared != (i == 0) || (p.TracesURL != "") != shared {
-			t.Errorf("plan %d reads the target's counters: %v, traces from %q", i, shared, p.TracesURL)
+		if shared := slices.ContainsFunc(p.Counters, func(c measure.Counter) bool { return c.Pod == "tg" }); shared != (i == 0) || (len(p.TracesURLs) > 0) != shared {
+			t.Errorf("plan %d reads the target's counters: %v, traces from %q", i, shared, p.TracesURLs)
 		}
 		if !slices.ContainsFunc(p.Counters, func(c measure.Counter) bool { return c.Pod == fmt.Sprintf("lt-%d", i) }) {
 			t.Errorf("plan %d does not read its own", i)
@@ -97,7 +97,7 @@ func TestTheStartIsByEachClock(t *testing.T) {
 	r := run(func(s *v1alpha1.PerfRunSpec) { s.LoadTester = &v1alpha1.LoadTesterSettings{Replicas: ptr.To[int32](2)} })
 	attempt := v1alpha1.Attempt{LoadStartTime: &metav1.Time{Time: start}, LoadTesters: []v1alpha1.LoadTester{
 		{ClockOffset: ptr.To(v1alpha1.NewLatency(0))}, {ClockOffset: ptr.To(v1alpha1.NewLatency(2 * time.Second))}}}
-	plans := Measurements(r, r.Spec.EffectiveSettings(), attempt, Pods{LoadTesters: []*corev1.Pod{{}, {}}, Target: &corev1.Pod{}})
+	plans := Measurements(r, r.Spec.EffectiveSettings(), attempt, Pods{LoadTesters: []*corev1.Pod{{}, {}}, Targets: []*corev1.Pod{{}}})
 	for i, want := range []time.Time{start, start.Add(2 * time.Second)} {
 		if got := plans[i].Start; !got.Equal(want) {
 			t.Errorf("plan %d starts at %s, want %s", i, got, want)

@@ -45,7 +45,7 @@ func targetPod(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) p
 		own = &run.Spec.Target.PodSettings
 	}
 	out := pod{
-		name: names.Target, role: RoleTarget, replicas: 1,
+		name: names.Target, role: RoleTarget, replicas: int32(settings.Hosts()), //nolint:gosec // at most 16
 		settings: podSettings(own, targetCPU),
 		sidecar:  sidecar(run, settings, names, names.Target),
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 )
@@ -67,8 +68,9 @@ func conditions(run *v1alpha1.PerfRun) []Section {
 func observed(run *v1alpha1.PerfRun, s v1alpha1.Settings, e *v1alpha1.Environment) [][]string {
 	rows := [][]string{row("cluster", fmt.Sprintf("Kubernetes %s, Dapr %s", known(e.Kubernetes), known(e.Dapr)))}
 	if e.Nodes != nil {
-		rows = append(rows, row("nodes", fmt.Sprintf("%s, target on %s", testersOn(e.Nodes), e.Nodes.Target)))
+		rows = append(rows, row("nodes", testersOn(e.Nodes)+", "+targetsOn(e.Nodes)))
 	}
+	rows = append(rows, hostRows(run.Status.ActorHosts)...)
 	if i := e.Images; i != nil && i.Target != "" && i.Target != i.Perfrun {
 		rows = append(rows, row("target", i.Target))
 	}
@@ -92,17 +94,46 @@ func testersOn(nodes *v1alpha1.Nodes) string {
 	if len(nodes.LoadTesters) == 0 {
 		return "load tester on " + nodes.LoadTester
 	}
+	return fmt.Sprintf("%d load testers (%s)", len(nodes.LoadTesters), perNode(nodes.LoadTesters))
+}
+
+// targetsOn counts the actor hosts of each node, where there are several.
+func targetsOn(nodes *v1alpha1.Nodes) string {
+	if len(nodes.Targets) == 0 {
+		return "target on " + nodes.Target
+	}
+	return fmt.Sprintf("%d actor hosts (%s)", len(nodes.Targets), perNode(nodes.Targets))
+}
+
+func perNode(nodes []string) string {
 	var parts []string
-	for _, node := range slices.Compact(slices.Sorted(slices.Values(nodes.LoadTesters))) {
+	for _, node := range slices.Compact(slices.Sorted(slices.Values(nodes))) {
 		n := 0
-		for _, other := range nodes.LoadTesters {
+		for _, other := range nodes {
 			if other == node {
 				n++
 			}
 		}
 		parts = append(parts, fmt.Sprintf("%d on %s", n, node))
 	}
-	return fmt.Sprintf("%d load testers (%s)", len(nodes.LoadTesters), strings.Join(parts, ", "))
+	return strings.Join(parts, ", ")
+}
+
+// hostRows tell how the calls were spread over several actor hosts.
+func hostRows(hosts []v1alpha1.HostCalls) [][]string {
+	var all int64
+	for _, h := range hosts {
+		all += ptr.Deref(h.Calls, 0)
+	}
+	var rows [][]string
+	for _, h := range hosts {
+		calls := "calls not counted"
+		if h.Calls != nil && all > 0 {
+			calls = fmt.Sprintf("%d calls, %.0f%%", *h.Calls, 100*float64(*h.Calls)/float64(all))
+		}
+		rows = append(rows, row("actor host", fmt.Sprintf("%s: %s", h.Pod, calls)))
+	}
+	return rows
 }
 
 func actors(a v1alpha1.ActorsInForce) string {
@@ -117,6 +148,9 @@ func actors(a v1alpha1.ActorsInForce) string {
 	host := ""
 	if a.Java() {
 		host = ", hosted in Java"
+	}
+	if a.Replicas > 1 {
+		host += fmt.Sprintf(", %d hosts", a.Replicas)
 	}
 	return fmt.Sprintf("%s, method %s%s, state store: %s", ids, a.Method, host, store)
 }

@@ -85,6 +85,15 @@ func TestSeveralLoadTesters(t *testing.T) {
 	}), "load tester on n3, target on n2")
 }
 
+func TestSeveralActorHosts(t *testing.T) {
+	shows(t, printed(t, v1alpha1.PerfRunStatus{
+		Settings:    &v1alpha1.Settings{Actors: &v1alpha1.ActorsInForce{IDs: intstr.FromInt32(100), Method: "echo", StateStore: "redis", Replicas: 2}},
+		Environment: &v1alpha1.Environment{Nodes: &v1alpha1.Nodes{LoadTester: "n3", Target: "n1", Targets: []string{"n1", "n2"}}},
+		ActorHosts:  []v1alpha1.HostCalls{{Pod: "a", Calls: ptr.To[int64](750)}, {Pod: "b", Calls: ptr.To[int64](250)}, {Pod: "c"}},
+	}), "100 warm ones in turn, method echo, 2 hosts, state store: redis", "load tester on n3, 2 actor hosts (1 on n1, 1 on n2)",
+		"a: 750 calls, 75%", "b: 250 calls, 25%", "c: calls not counted")
+}
+
 func TestPath(t *testing.T) {
 	shows(t, printed(t, v1alpha1.PerfRunStatus{Settings: &v1alpha1.Settings{
 		Invocation: &v1alpha1.InvocationPath{Caller: v1alpha1.ProtocolGRPC, Target: v1alpha1.ProtocolHTTP, Display: "gRPC to HTTP"},

@@ -2,6 +2,7 @@ package results
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
@@ -27,7 +28,7 @@ func interruptions(in Input) []interruption {
 		for _, s := range seriesOf(in.Report, c) {
 			out = append(out, restarts(c, s)...)
 		}
-		if in.TargetReplaced && c.Component == v1alpha1.ComponentApp {
+		if slices.Contains(in.Replaced, c.Pod) && c.Component == v1alpha1.ComponentApp {
 			from, until := ending(in.Report, seriesOf(in.Report, c))
 			out = append(out, interruption{from, until, v1alpha1.ReasonPodMoved, fmt.Sprintf("the target's pod %s was replaced by another", c.Pod)})
 		}
@@ -76,8 +77,8 @@ func interrupted(in Input) []v1alpha1.Reason {
 	add := func(reason, format string, args ...any) {
 		out = append(out, v1alpha1.Reason{Reason: reason, Message: fmt.Sprintf(format, args...)})
 	}
-	if in.TargetReplaced {
-		add(v1alpha1.ReasonPodMoved, "the target's pod was replaced by another during the measurement")
+	for _, pod := range in.Replaced {
+		add(v1alpha1.ReasonPodMoved, "the target's pod %s was replaced by another during the measurement", pod)
 	}
 	for _, c := range in.Components {
 		if !c.ControlPlane && c.Restarts > 0 {

@@ -28,7 +28,7 @@ func restartedAfter(index int) func(*Input) {
 func TestInterruptionsSpoilTheBlocksThatTheyFallInto(t *testing.T) {
 	app := func(until int) func(*Input) {
 		return func(in *Input) {
-			in.TargetReplaced = true
+			in.Replaced = []string{"tg"}
 			in.Components = append(in.Components, Component{Component: v1alpha1.ComponentApp, Pod: "tg", Node: "n2"})
 			series := in.Report.Usage[0]
 			series.Component, series.Readings = "app", series.Readings[:until]

@@ -22,8 +22,8 @@ type Input struct {
 	Nodes v1alpha1.Nodes
 	// ForeignTarget: the application is not perfrun's own, and counts no traces.
 	ForeignTarget bool
-	// TargetReplaced: another pod than the one that the measurement began with is the target now.
-	TargetReplaced bool
+	// Replaced are the target's pods that the measurement began with and that are no longer there.
+	Replaced []string
 	// SharedWith names the other runs that prepared or measured during the measurement.
 	SharedWith []string
 	// MetricsServer is why metrics-server's figures are missing; empty if they should be there.
@@ -50,6 +50,7 @@ type Component struct {
 type Outcome struct {
 	Results      []v1alpha1.PointResult
 	Usage        []v1alpha1.Usage
+	ActorHosts   []v1alpha1.HostCalls
 	ControlPlane *v1alpha1.Total
 	Summary      *v1alpha1.Summary
 	// DaprVersion, MTLS and Sampling as observed.
@@ -89,6 +90,7 @@ func Build(in Input) (*Outcome, error) {
 	out.Usage = usage(in)
 	out.InvalidBlocks, out.Warnings = listed(blocks.invalid, slices.Concat(warnings, drift(points), disagreements(in.Report, points), uncounted(in), tracesLost(in), throttled(out.Usage), contradicted(out.Usage)))
 	out.Telemetry = telemetry(in)
+	out.ActorHosts = actorHosts(in)
 	out.ControlPlane = controlPlane(in.Components, out.Usage)
 	out.Summary = summary(out.Usage)
 	out.decide()

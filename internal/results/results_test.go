@@ -278,7 +278,7 @@ func TestEveryRuleOfValidity(t *testing.T) {
 		{"a backlog at the end that was there all along", block(func(b *measure.BlockReport) { b.End = b.End.Add(time.Second) }), nil},
 		{"a restarted sidecar", func(in *Input) { in.Components[0].Restarts = 1 }, []string{v1alpha1.ReasonRestarted}},
 		{"a restarted control plane is shown, not judged", func(in *Input) { in.Components[1].Restarts = 1 }, nil},
-		{"another target", func(in *Input) { in.TargetReplaced = true }, []string{v1alpha1.ReasonPodMoved}},
+		{"another target", func(in *Input) { in.Replaced = []string{"tg"} }, []string{v1alpha1.ReasonPodMoved}},
 		{"one node instead of two", func(in *Input) { in.Nodes.LoadTester = "n2" }, []string{v1alpha1.ReasonWrongNodes}},
 		{"two nodes instead of one", func(in *Input) { in.Settings.Placement = v1alpha1.PlacementSameNode }, []string{v1alpha1.ReasonWrongNodes}},
 		{"another sampling", func(in *Input) { in.Report.Observed.Sampled = 6000 }, []string{v1alpha1.ReasonSamplingMismatch}},

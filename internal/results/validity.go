@@ -3,7 +3,9 @@ package results
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 )
@@ -84,17 +86,14 @@ func errorsAreJudged(in Input, arm v1alpha1.Arm) bool {
 }
 
 func wrongNodes(in Input) string {
-	testers := in.Nodes.LoadTesters
-	if len(testers) == 0 {
-		testers = []string{in.Nodes.LoadTester}
-	}
-	for _, node := range testers {
-		same := node == in.Nodes.Target
+	targets := in.Nodes.OfTargets()
+	for _, node := range in.Nodes.OfLoadTesters() {
+		same := slices.Contains(targets, node)
 		switch {
 		case in.Settings.Placement == v1alpha1.PlacementDifferentNode && same:
 			return fmt.Sprintf("load tester and target both ran on node %s, although placement is DifferentNode", node)
 		case in.Settings.Placement == v1alpha1.PlacementSameNode && !same:
-			return fmt.Sprintf("load tester ran on node %s and target on node %s, although placement is SameNode", node, in.Nodes.Target)
+			return fmt.Sprintf("load tester ran on node %s and target on node %s, although placement is SameNode", node, strings.Join(targets, ", "))
 		}
 	}
 	return ""

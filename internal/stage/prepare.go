@@ -74,7 +74,7 @@ func missing(o Observation) *obstacle {
 	if o.Settings.ControlPlane != nil {
 		return nil
 	}
-	if block := unready(o, o.Target, 1); block != nil {
+	if block := unready(o, o.Target, o.Settings.Hosts()); block != nil {
 		return block
 	}
 	if block := unready(o, o.LoadTester, int(o.Settings.LoadTesterReplicas)); block != nil {
@@ -145,7 +145,7 @@ func unreadyPod(o Observation, pod *corev1.Pod) *obstacle {
 
 // imageAdvice tells what is expected of a user's application, where it may be the one that does not come up.
 func imageAdvice(o Observation, pod *corev1.Pod, block *obstacle) string {
-	if !o.Run.Spec.Target.Foreign() || o.Target.Pod() != pod {
+	if !o.Run.Spec.Target.Foreign() || !slices.Contains(o.Target.Pods, pod) {
 		return ""
 	}
 	switch block.reason {

@@ -54,6 +54,14 @@ func actors(stateStore string, components ...dapr.Component) Observation {
 	})
 }
 
+// hosts is the same with so many actor hosts and a Component called memory.
+func hosts(n int32, component dapr.Component) Observation {
+	o := actors("memory", component)
+	o.Run.Spec.Actors.Replicas = &n
+	o.Settings = o.Run.Spec.EffectiveSettings()
+	return o
+}
+
 func readyCondition() []corev1.PodCondition {
 	return []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 }
@@ -182,6 +190,13 @@ func TestDecide(t *testing.T) {
 			o.Settings, o.JavaHost = o.Run.Spec.EffectiveSettings(), true
 		}), None, preparing, v1alpha1.ReasonPreparing, "creating"},
 		{"a state store of others", actors("redis", dapr.Component{Name: "redis", Type: "state.redis", HoldsActors: true, Scopes: []string{"a", "b"}}), None, preparing, v1alpha1.ReasonStateStoreUnusable, "for the app ids a, b alone; add invoke-target to its scopes"},
+		{"several hosts with a state store that they cannot share", hosts(2, dapr.Component{Name: "memory", Type: dapr.InMemoryStore, HoldsActors: true}), None, preparing, v1alpha1.ReasonStateStoreUnusable, "name one in spec.actors.stateStore that they share"},
+		{"several hosts with one that they can share", hosts(2, dapr.Component{Name: "memory", Type: "state.redis", HoldsActors: true}), Create, preparing, v1alpha1.ReasonPreparing, "creating Service x"},
+		{"one host with a state store in memory", hosts(1, dapr.Component{Name: "memory", Type: dapr.InMemoryStore, HoldsActors: true}), Create, preparing, v1alpha1.ReasonPreparing, "creating Service x"},
+		{"one of two hosts", ready(preparing, func(o *Observation) {
+			o.Run.Spec.Scenario, o.Run.Spec.Actors = v1alpha1.ScenarioActors, &v1alpha1.ActorsSettings{Replicas: ptr.To[int32](2), StateStore: ptr.To("redis")}
+			o.Settings, o.Components = o.Run.Spec.EffectiveSettings(), []dapr.Component{{Name: "redis", Type: "state.redis", HoldsActors: true}}
+		}), None, preparing, v1alpha1.ReasonPreparing, "waiting for the pods to be created"},
 		{"two state stores", actors("redis", dapr.Component{Name: "redis", Type: "state.redis", HoldsActors: true}, dapr.Component{Name: "other", Type: "state.redis", HoldsActors: true}), None, preparing, v1alpha1.ReasonStateStoreUnusable, "Component other keeps the actors of app id invoke-target too"},
 		{"another state store beside the run's own", actors("", dapr.Component{Name: "redis", Type: "state.redis", HoldsActors: true}), None, preparing, v1alpha1.ReasonStateStoreUnusable, "name it in spec.actors.stateStore"},
 		{"a state store that will do", actors("redis", dapr.Component{Name: "redis", Type: "state.redis", HoldsActors: true, Scopes: []string{"invoke-target"}}), Create, preparing, v1alpha1.ReasonPreparing, "creating Service x"},

@@ -66,6 +66,17 @@ func actors() {
 		Expect(components(ctx, run.Namespace)).To(ConsistOf("shared"), "the user's own stays")
 	}, SpecTimeout(5*time.Minute))
 
+	It("calls actors on two hosts that share a state store", func(ctx SpecContext) {
+		run := perfRun(cluster.newNamespace(ctx), "hosts", callActors(&v1alpha1.ActorsSettings{
+			IDs: ptr.To(intstr.FromInt32(200)), Replicas: ptr.To[int32](2), StateStore: ptr.To("shared")}))
+		startStore(ctx, run.Namespace, "shared", "hosts-target")
+		Expect(cluster.Create(ctx, run)).To(Succeed())
+		cluster.awaitMeasured(ctx, run, preparing+time.Minute)
+		expectCalls(run)
+		expectBothHosts(run)
+		Expect(printedReport(ctx, run)).To(And(ContainSubstring("2 actor hosts"), ContainSubstring("2 hosts, state store: shared")))
+	}, SpecTimeout(4*time.Minute))
+
 	It("activates actors of a host made with Dapr's Java SDK", func(ctx SpecContext) {
 		run := perfRun(cluster.newNamespace(ctx), "java", callActors(&v1alpha1.ActorsSettings{Host: ptr.To(v1alpha1.ActorHostJava), Method: ptr.To("noOp")}))
 		Expect(cluster.Create(ctx, run)).To(Succeed())
@@ -86,6 +97,26 @@ func actors() {
 			HaveField("Reason", v1alpha1.ReasonActorHostMissing),
 			HaveField("Message", And(ContainSubstring("nobody hosts actor type Nobody"), ContainSubstring("/dapr/config")))))
 	}, SpecTimeout(4*time.Minute))
+}
+
+// expectBothHosts checks that both hosts were called and measured, away from the load tester.
+func expectBothHosts(run *v1alpha1.PerfRun) {
+	GinkgoHelper()
+	Expect(run.Status.ActorHosts).To(HaveLen(2))
+	var calls int64
+	for _, host := range run.Status.ActorHosts {
+		Expect(host.Calls).To(HaveValue(BeNumerically(">", 0)), "calls of %s", host.Pod)
+		Expect(host.Node).NotTo(Equal(run.Status.Environment.Nodes.LoadTester))
+		calls += *host.Calls
+	}
+	Expect(calls).To(BeNumerically("~", run.Status.Results[0].Dapr.Requests, 32), "every call reached one of them")
+	for _, component := range []v1alpha1.Component{v1alpha1.ComponentApp, v1alpha1.ComponentTargetSidecar} {
+		entries := usageOf(run, v1alpha1.ArmDapr, component)
+		Expect(entries).To(HaveLen(2), "%s of each host", component)
+		for _, u := range entries {
+			Expect(vcpu(u.CPU)).To(BeNumerically(">", 0), "CPU of %s in %s", component, u.Pod)
+		}
+	}
 }
 
 // expectCalls checks the Dapr arm of a run of 600 calls.
