@@ -35,8 +35,10 @@ func (r *PerfRunReconciler) act(ctx context.Context, o stage.Observation, d *sta
 		return r.start(ctx, o)
 	case stage.Follow:
 		r.follow(ctx, o, status)
+	case stage.Change:
+		r.change(o, status)
 	case stage.Scale:
-		return r.scale(ctx, o)
+		return r.scale(ctx, o, status)
 	case stage.Read:
 		return r.readControlPlane(ctx, o, status)
 	case stage.Collect:
@@ -79,7 +81,7 @@ func (r *PerfRunReconciler) record(ctx context.Context, o stage.Observation, sta
 	testers := make([]v1alpha1.LoadTester, len(o.Testers))
 	for i, pod := range o.LoadTester.Pods {
 		testers[i] = v1alpha1.LoadTester{Pod: pod.Name, Instance: o.Testers[i].Info.Instance}
-		if len(testers) == 1 {
+		if len(testers) == 1 && !o.Settings.Rebalances() {
 			continue
 		}
 		offset, err := r.clockOffset(ctx, o.Run, pod)

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/internal/dapr"
@@ -150,6 +151,8 @@ func several(w stage.Workload, of func(*corev1.Pod) string) []string {
 func resultsInput(o stage.Observation, report *measure.Report, status v1alpha1.PerfRunStatus) results.Input {
 	in := results.Input{Settings: o.Settings, Thresholds: o.Run.Spec.Thresholds, Report: report, SharedWith: sharedWith(&status)}
 	attempt := status.Attempt
+	in.Rebalances = status.Rebalances
+	in.ClockOffset = ptr.Deref(attempt.LoadTesters[0].ClockOffset, v1alpha1.Latency{}).Duration
 	found := o.Target.Pods
 	o.Target.Pods = nil
 	for n, name := range attempt.Hosts() {

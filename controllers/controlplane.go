@@ -23,33 +23,42 @@ import (
 	"perfrun.dev/perfrun/internal/usage"
 )
 
-// observeFleet reads the fleet of scenario ControlPlane from the cache.
-func (r *PerfRunReconciler) observeFleet(ctx context.Context, o *stage.Observation) error {
-	key := client.ObjectKey{Namespace: o.Run.Namespace, Name: plan.NamesOf(o.Run).Fleet}
+// observeFleet reads a Deployment that is scaled in the course of the run, and its pods, from the cache.
+func (r *PerfRunReconciler) observeFleet(ctx context.Context, o *stage.Observation, name, role string, into *stage.Fleet) error {
+	key := client.ObjectKey{Namespace: o.Run.Namespace, Name: name}
 	deployment := &appsv1.Deployment{}
 	err := r.Get(ctx, key, deployment)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return fmt.Errorf("reading Deployment %s: %w", key.Name, err)
 	case err == nil && metav1.IsControlledBy(deployment, o.Run):
-		o.Fleet.Deployment = deployment
+		into.Deployment = deployment
 	}
 	var pods corev1.PodList
 	if err := r.List(ctx, &pods, client.InNamespace(o.Run.Namespace),
-		client.MatchingLabels{plan.LabelRun: string(o.Run.UID), plan.LabelRole: plan.RoleFleet}); err != nil {
+		client.MatchingLabels{plan.LabelRun: string(o.Run.UID), plan.LabelRole: role}); err != nil {
 		return fmt.Errorf("listing the pods of %s: %w", key.Name, err)
 	}
 	for i := range pods.Items {
-		o.Fleet.Pods = append(o.Fleet.Pods, &pods.Items[i])
+		into.Pods = append(into.Pods, &pods.Items[i])
 	}
 	return nil
 }
 
-// scale gives the fleet the size of the step under way. The step was written down before, so that doing it twice does it once.
-func (r *PerfRunReconciler) scale(ctx context.Context, o stage.Observation) error {
-	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: stage.FleetSize(o)}}
-	if err := r.SubResource("scale").Update(ctx, o.Fleet.Deployment.DeepCopy(), client.WithSubResourceBody(scale)); err != nil {
-		return fmt.Errorf("scaling Deployment %s: %w", o.Fleet.Deployment.Name, err)
+// scale gives the fleet, or the actor host that joins and leaves, the size of the step under way. The step was written down before, so that doing it twice does it once.
+func (r *PerfRunReconciler) scale(ctx context.Context, o stage.Observation, status *v1alpha1.PerfRunStatus) error {
+	deployment, size := o.Fleet.Deployment, stage.FleetSize
+	if o.Settings.Rebalances() {
+		deployment, size = o.Joining.Deployment, stage.JoiningHosts
+	}
+	asked := metav1.NewMicroTime(r.Now())
+	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: size(o)}}
+	if err := r.SubResource("scale").Update(ctx, deployment.DeepCopy(), client.WithSubResourceBody(scale)); err != nil {
+		return fmt.Errorf("scaling Deployment %s: %w", deployment.Name, err)
+	}
+	if n := len(status.Rebalances); n > 0 {
+		// Should this be lost with the operator, the moment at which the change was recorded stands: a little early.
+		status.Rebalances[n-1].Time = asked
 	}
 	return nil
 }

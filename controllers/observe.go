@@ -218,6 +218,9 @@ func groundwork(objects plan.Objects) []client.Object {
 	if objects.Sink != nil {
 		out = append(out, objects.SinkService, objects.Sink)
 	}
+	if objects.Joining != nil {
+		out = append(out, objects.Joining)
+	}
 	return out
 }
 
@@ -232,15 +235,23 @@ func read(objects plan.Objects) []client.Object {
 
 func (r *PerfRunReconciler) observeWorkloads(ctx context.Context, o *stage.Observation) error {
 	if o.Settings.ControlPlane != nil {
-		return r.observeFleet(ctx, o)
+		return r.observeFleet(ctx, o, plan.NamesOf(o.Run).Fleet, plan.RoleFleet, &o.Fleet)
 	}
 	names := plan.NamesOf(o.Run)
 	var err error
 	if o.LoadTester, err = r.workload(ctx, o.Run, names.LoadTester, plan.RoleLoadTester, int(o.Settings.LoadTesterReplicas)); err != nil {
 		return err
 	}
-	if o.Target, err = r.workload(ctx, o.Run, names.Target, plan.RoleTarget, o.Settings.Hosts()); err != nil || !o.Settings.Export {
+	if o.Target, err = r.workload(ctx, o.Run, names.Target, plan.RoleTarget, o.Settings.Hosts()); err != nil {
 		return err
+	}
+	if o.Settings.Rebalances() {
+		if err := r.observeFleet(ctx, o, names.Joining, plan.RoleJoining, &o.Joining); err != nil {
+			return err
+		}
+	}
+	if !o.Settings.Export {
+		return nil
 	}
 	o.Sink, err = r.workload(ctx, o.Run, names.Sink, plan.RoleSink, 1)
 	return err

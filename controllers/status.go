@@ -53,7 +53,7 @@ func void(status *v1alpha1.PerfRunStatus) {
 		status.VoidAttempts++
 	}
 	status.StartTime, status.Attempt, status.Progress, status.Environment = nil, nil, nil, nil
-	status.ControlPlaneReadings, status.ControlPlaneResults = nil, nil
+	status.ControlPlaneReadings, status.ControlPlaneResults, status.Rebalances = nil, nil, nil
 	meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionMetricsServer)
 }
 
@@ -122,7 +122,7 @@ func progress(o stage.Observation) *v1alpha1.Progress {
 
 func applyOutcome(status *v1alpha1.PerfRunStatus, out *results.Outcome) {
 	status.Results, status.Usage = out.Results, out.Usage
-	status.ActorHosts = out.ActorHosts
+	status.ActorHosts, status.Rebalances = out.ActorHosts, out.Rebalances
 	status.ControlPlane, status.Summary = out.ControlPlane, out.Summary
 	status.Thresholds, status.Reasons = out.Thresholds, out.Reasons
 	status.InvalidBlocks, status.Warnings = out.InvalidBlocks, out.Warnings

@@ -18,6 +18,8 @@ const (
 
 // ActorsSettings says which actors are called, and where their state would be kept.
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.rebalance) || !self.rebalance || has(self.stateStore)",fieldPath=".rebalance",message="actors.rebalance needs actors.stateStore, a state store that all hosts share: the one that perfrun makes is in each sidecar's own memory"
+// +kubebuilder:validation:XValidation:rule="!has(self.rebalance) || !self.rebalance || !has(self.ids) || type(self.ids) == int",fieldPath=".ids",message="actors.ids must be a number with actors.rebalance: fresh actors are on no host that they could leave"
 // +kubebuilder:validation:XValidation:rule="!has(self.replicas) || self.replicas == 1 || has(self.stateStore)",fieldPath=".replicas",message="actors.replicas above 1 needs actors.stateStore, a state store that all hosts share: the one that perfrun makes is in each sidecar's own memory"
 type ActorsSettings struct {
 	// host of the actors. Go: perfrun's own application, which speaks Dapr's actor protocol itself, so that the sidecar is what is
@@ -61,6 +63,12 @@ type ActorsSettings struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=16
 	Replicas *int32 `json:"replicas,omitempty"`
+
+	// rebalance: whether it is measured what a host that joins and one that leaves do to the calls, instead of what calls take. In each pair,
+	// one block has a host added to the replicas a quarter after its beginning, the next one has it removed. Default false.
+	// With it, ids are a number of warm actors (default 100), stateStore must be set, pairs are 2 by default and blocks last 10s at least.
+	// +optional
+	Rebalance *bool `json:"rebalance,omitempty"`
 }
 
 // ActorsInForce are the values in force for the actors of a run, defaults resolved.
@@ -80,7 +88,11 @@ type ActorsInForce struct {
 	// +optional
 	StateStore string `json:"stateStore,omitempty"`
 	// replicas is the number of hosts.
-	Replicas int32 `json:"replicas"`
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+	// rebalance: whether hosts join and leave.
+	// +optional
+	Rebalance bool `json:"rebalance,omitempty"`
 }
 
 // HostCalls is what reached one of several actor hosts.
@@ -114,18 +126,26 @@ func (s *Settings) Hosts() int {
 	return int(s.Actors.Replicas)
 }
 
+// Rebalances tells whether actor hosts join and leave.
+func (s *Settings) Rebalances() bool { return s.Actors != nil && s.Actors.Rebalance }
+
 func (s *PerfRunSpec) effectiveActors() *ActorsInForce {
 	own := ptr.Deref(s.Actors, ActorsSettings{})
+	ids := intstr.FromString(NewActors)
+	if ptr.Deref(own.Rebalance, false) {
+		ids = intstr.FromInt32(DefaultRebalancedActors)
+	}
 	host := ptr.Deref(own.Host, ActorHostGo)
 	if s.Target.Foreign() {
 		host = ""
 	}
 	return &ActorsInForce{
 		Host:       host,
-		IDs:        ptr.Deref(own.IDs, intstr.FromString(NewActors)),
+		IDs:        ptr.Deref(own.IDs, ids),
 		Type:       ptr.Deref(own.Type, ""),
 		Method:     ptr.Deref(own.Method, DefaultActorMethod),
 		StateStore: ptr.Deref(own.StateStore, ""),
 		Replicas:   ptr.Deref(own.Replicas, 1),
+		Rebalance:  ptr.Deref(own.Rebalance, false),
 	}
 }

@@ -90,6 +90,8 @@ const (
 	ReasonRestarted = "Restarted"
 	// ReasonPodMoved: the target's pod was replaced by another during the measurement; also the reason of the blocks from then on. Inconclusive.
 	ReasonPodMoved = "PodMoved"
+	// ReasonRebalanceUnfinished: an actor host had not joined or left by the end of its block, or was told to too late. Inconclusive.
+	ReasonRebalanceUnfinished = "RebalanceUnfinished"
 	// ReasonWrongNodes: load tester and target ran on other nodes than spec.placement asks for. Inconclusive.
 	ReasonWrongNodes = "WrongNodes"
 	// ReasonControlPlaneUnread: a pod of the control plane restarted, came or went, or did not show its counters, in scenario ControlPlane. Inconclusive.

@@ -35,14 +35,17 @@ func (s *PerfRunSpec) EffectiveSettings() Settings {
 	if s.Scenario == ScenarioControlPlane {
 		return s.controlPlaneInForce()
 	}
-	rps, connections, baseline := DefaultRPS, DefaultConnections, BaselineDirect
+	rps, connections, pairs, baseline := DefaultRPS, DefaultConnections, DefaultPairs, BaselineDirect
 	var actors *ActorsInForce
 	var invocation *InvocationPath
 	if s.Scenario == ScenarioActors {
 		rps, connections, actors = DefaultActorsRPS, DefaultActorsConnections, s.effectiveActors()
-		if !s.OwnApplication() {
+		if !s.OwnApplication() || actors.Rebalance {
 			// An SDK's host activates what is called, and waits for its sidecar to deactivate it: called directly, it would never be.
 			baseline = BaselineNone
+		}
+		if actors.Rebalance {
+			pairs = DefaultRebalancePairs
 		}
 	} else {
 		invocation = ptr.To(s.Invocation.effective())
@@ -54,7 +57,7 @@ func (s *PerfRunSpec) EffectiveSettings() Settings {
 		PayloadBytes: s.EffectivePayload().bytes(),
 		Duration:     ptr.Deref(s.Duration, metav1.Duration{Duration: DefaultDuration}),
 		Connections:  s.Connections,
-		Pairs:        ptr.Deref(s.Pairs, DefaultPairs),
+		Pairs:        ptr.Deref(s.Pairs, pairs),
 		Baseline:     ptr.Deref(s.Baseline, baseline),
 		MTLS:         ptr.Deref(s.MTLS, true),
 		Sampling:     ptr.Deref(s.Sampling, DefaultSampling),

@@ -124,6 +124,13 @@ func TestEffectiveSettings(t *testing.T) {
 				s.Invocation, s.Actors = nil, &v1alpha1.ActorsInForce{Host: v1alpha1.ActorHostJava, IDs: intstr.FromString("New"), Method: "echo", Replicas: 1}
 			}),
 		},
+		"rebalancing": {
+			spec: v1alpha1.PerfRunSpec{Scenario: v1alpha1.ScenarioActors, Actors: &v1alpha1.ActorsSettings{Rebalance: ptr.To(true), StateStore: ptr.To("redis")}},
+			want: published(func(s *v1alpha1.Settings) {
+				s.RPS, s.PayloadBytes, s.Connections, s.Baseline, s.Pairs = 500, 2, []int32{8}, v1alpha1.BaselineNone, 2
+				s.Invocation, s.Actors = nil, &v1alpha1.ActorsInForce{Host: v1alpha1.ActorHostGo, IDs: intstr.FromInt32(100), Method: "echo", StateStore: "redis", Replicas: 1, Rebalance: true}
+			}),
+		},
 		"actors with everything set": {
 			spec: v1alpha1.PerfRunSpec{Scenario: v1alpha1.ScenarioActors, RPS: ptr.To[int32](100), Connections: []int32{4},
 				Payload: &v1alpha1.Payload{Size: quantity("1Ki")}, Actors: &v1alpha1.ActorsSettings{

@@ -103,6 +103,12 @@ type PerfRunStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	ActorHosts []HostCalls `json:"actorHosts,omitempty"`
 
+	// rebalances has one entry for each change of the actor hosts, with spec.actors.rebalance.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Rebalances []Rebalance `json:"rebalances,omitempty"`
+
 	// controlPlane is the total over all of Dapr's control-plane pods during the Dapr arm's blocks.
 	// +optional
 	ControlPlane *Total `json:"controlPlane,omitempty"`
@@ -243,7 +249,8 @@ type LoadTester struct {
 	// instance is the process. Another one refuses the attempt: a restart has lost the measurement.
 	Instance string `json:"instance"`
 	// clockOffset is by how much its clock was seen to be ahead of the operator's, and by how much later by that clock its blocks therefore
-	// begin; "0s" where that was less than what the way of the question and the answer may explain. Absent with one load tester.
+	// begin; "0s" where that was less than what the way of the question and the answer may explain. Absent with one load tester, unless actor
+	// hosts join and leave, whose moments are by the operator's clock.
 	// +optional
 	ClockOffset *Latency `json:"clockOffset,omitempty"`
 }

@@ -68,6 +68,9 @@ func fold(plan *measure.Plan, b measure.Block, sched schedule, start time.Time, 
 		*into = encoded
 	}
 	report.Timelines = timelines(b, timelineSteps(plan), sched, conns)
+	if b.Change != "" {
+		report.Calls = calls(sched, conns)
+	}
 	return report, nil
 }
 

@@ -15,9 +15,9 @@ import (
 
 // placement is a sidecar that knows of so many hosts after a number of calls, and gives the calls to them in turn.
 type placement struct {
-	calls, known atomic.Int64
-	learns       int64
-	counts       [2]atomic.Int64
+	calls  atomic.Int64
+	learns int64
+	counts [2]atomic.Int64
 }
 
 func (p *placement) call(w http.ResponseWriter, r *http.Request) {

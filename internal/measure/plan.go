@@ -119,6 +119,8 @@ type Block struct {
 	Warmup bool `json:"warmup,omitempty"`
 	// At is when the block begins, from Plan.Start. A load tester that is not ready then begins late, and says so.
 	At time.Duration `json:"at,omitempty"`
+	// Change of the actor hosts that falls into the block; it is the operator's affair, and the block's requests are then recorded one by one.
+	Change string `json:"change,omitempty"`
 }
 
 // Source says how a counter is read.

@@ -148,6 +148,8 @@ type BlockReport struct {
 	// Timelines are how the block went, once for each step of TimelineSteps that the load tester had room for; in a merged report, once
 	// for each step and replica.
 	Timelines []Timeline `json:"timelines,omitempty"`
+	// Calls of a block with a Change; nil of others.
+	Calls *Calls `json:"calls,omitempty"`
 	// Replicas are the load testers' own parts of a merged block, in the order of Report.Replicas.
 	Replicas []ReplicaBlock `json:"replicas,omitempty"`
 	// StartSkew is the most that the replicas were apart in beginning the block.
@@ -198,6 +200,14 @@ type Timeline struct {
 	// P50 and P99 of the response times of the others in microseconds, however few they are; -1 where there are none.
 	P50 []int64 `json:"p50"`
 	P99 []int64 `json:"p99"`
+}
+
+// Calls are a block's requests one by one, in the order in which they were due, in columns of one length. All are in microseconds.
+type Calls struct {
+	// Due is when each was due after the block's Start.
+	Due []int64 `json:"due"`
+	// Response is the response time of each; of one that failed, that time below 0.
+	Response []int64 `json:"response"`
 }
 
 // Series is the usage of one component's pod by one source, readings in order of time.

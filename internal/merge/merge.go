@@ -3,6 +3,7 @@
 package merge
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -113,6 +114,7 @@ func merged(shares []Share, index int) (measure.BlockReport, error) {
 		}
 	}
 	out.StartSkew = skew(out.Replicas)
+	out.Calls = calls(shares, index, out.Start)
 	for into, h := range map[*measure.EncodedHistogram]*stats.Histogram{&out.Response: response, &out.Service: service, &out.Lag: lag} {
 		encoded, err := h.Encode()
 		if err != nil {
@@ -121,6 +123,28 @@ func merged(shares []Share, index int) (measure.BlockReport, error) {
 		*into = encoded
 	}
 	return out, nil
+}
+
+// calls of all shares' blocks one by one, in the order in which they were due; nil unless all have kept theirs.
+func calls(shares []Share, index int, start time.Time) *measure.Calls {
+	type call struct{ due, response int64 }
+	var all []call
+	for _, s := range shares {
+		b := s.block(index)
+		if b.Calls == nil {
+			return nil
+		}
+		late := b.Start.Sub(start).Microseconds()
+		for i, due := range b.Calls.Due {
+			all = append(all, call{due + late, b.Calls.Response[i]})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b call) int { return cmp.Compare(a.due, b.due) })
+	out := &measure.Calls{}
+	for _, one := range all {
+		out.Due, out.Response = append(out.Due, one.due), append(out.Response, one.response)
+	}
+	return out
 }
 
 // add adds the counts of a share's block, and widens the time.

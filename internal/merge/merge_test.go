@@ -95,6 +95,7 @@ func TestEveryFieldIsMerged(t *testing.T) {
 	a, b := share(t, "a", 0, 1, wholes()), share(t, "b", time.Millisecond, 2, wholes())
 	notMerged := []string{"Block", "Replicas", "StartSkew"}
 	for _, s := range []Share{a, b} {
+		s.Report.Blocks[0].Calls = &measure.Calls{Due: []int64{0, 5000}, Response: []int64{100, -200}}
 		block := reflect.ValueOf(&s.Report.Blocks[0]).Elem()
 		for i := range block.NumField() {
 			name := block.Type().Field(i).Name
@@ -109,6 +110,10 @@ func TestEveryFieldIsMerged(t *testing.T) {
 	got, err := Reports([]Share{a, b})
 	if err != nil {
 		t.Fatal(err)
+	}
+	// The second share begins 1 ms after the first.
+	if diff := cmp.Diff(&measure.Calls{Due: []int64{0, 1000, 5000, 6000}, Response: []int64{100, 100, -200, -200}}, got.Blocks[0].Calls); diff != "" {
+		t.Error(diff)
 	}
 	block := reflect.ValueOf(got.Blocks[0])
 	for i := range block.NumField() {

@@ -28,6 +28,11 @@ func Check(s v1alpha1.Settings) error {
 	if s.ControlPlane != nil {
 		return nil
 	}
+	if s.Rebalances() {
+		if err := checkRebalance(s); err != nil {
+			return err
+		}
+	}
 	block := blockDuration(s)
 	if block < minBlock {
 		return fmt.Errorf("spec.duration %s split into spec.pairs %d makes blocks of %s: at least %s is needed; lengthen duration or lower pairs",
@@ -52,6 +57,9 @@ func Check(s v1alpha1.Settings) error {
 // Blocks is the schedule: at each point a warm-up of each arm with the same load, then the pairs, the order of their arms alternating (ABBA),
 // so that drift within a run hits both arms alike. Without a baseline a pair is the Dapr arm's block alone.
 func Blocks(s v1alpha1.Settings) []measure.Block {
+	if s.Rebalances() {
+		return rebalanceBlocks(s)
+	}
 	var blocks []measure.Block
 	arms := []measure.Arm{measure.Baseline, measure.Dapr}
 	if s.Baseline == v1alpha1.BaselineNone {

@@ -40,12 +40,16 @@ const (
 	// RoleFleet is the pods of scenario ControlPlane.
 	RoleFleet = "fleet"
 	RoleSink  = "sink"
+	// RoleJoining is the actor host that joins and leaves.
+	RoleJoining = "joining"
 )
 
 // Names of what a run creates.
 type Names struct {
 	// LoadTester and Target name the Deployments, and are the Dapr app ids; Target also names the Service.
 	LoadTester, Target string
+	// Joining names the Deployment of the actor host that joins and leaves; its app id is Target, as that of the others.
+	Joining string
 	// Fleet names the Deployment of scenario ControlPlane, and is its app id.
 	Fleet string
 	// Configuration names Dapr's Configuration.
@@ -70,7 +74,7 @@ func NamesOf(run *v1alpha1.PerfRun) Names {
 		sum := sha256.Sum256([]byte(run.Namespace + "/" + run.Name))
 		base = "perfrun-" + hex.EncodeToString(sum[:])[:12]
 	}
-	return Names{LoadTester: base + "-loadtester", Target: base + "-target", Fleet: base + "-fleet", Configuration: base + "-perfrun",
+	return Names{LoadTester: base + "-loadtester", Target: base + "-target", Joining: base + "-joining", Fleet: base + "-fleet", Configuration: base + "-perfrun",
 		StateStore: base + "-actors", ActorType: base + "-actor", Sink: base + "-sink", RawData: base + "-raw"}
 }
 

@@ -26,6 +26,8 @@ type Objects struct {
 	Service    *corev1.Service
 	Target     *appsv1.Deployment
 	LoadTester *appsv1.Deployment
+	// Joining is the actor host that joins and leaves; nil unless the run is about that.
+	Joining *appsv1.Deployment
 	// Fleet is all that there is in scenario ControlPlane beside the Configuration and the state store.
 	Fleet *appsv1.Deployment
 	// Sink and SinkService are nil unless the sidecars export their traces.
@@ -57,6 +59,9 @@ func ObjectsOf(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) O
 	out.Service = service(run, settings, names.Target)
 	out.Target = deployment(run, targetPod(run, settings, op))
 	out.LoadTester = deployment(run, loadTesterPod(run, settings, op))
+	if settings.Rebalances() {
+		out.Joining = deployment(run, joiningPod(run, settings, op))
+	}
 	if settings.Export {
 		out.Sink, out.SinkService = deployment(run, sinkPod(run, op)), sinkService(run)
 	}

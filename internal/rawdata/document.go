@@ -120,6 +120,9 @@ func (d *Document) validateBlock(b *measure.BlockReport) error {
 	case b.Planned > maxPlanned:
 		return fmt.Errorf("%d requests, at most %d are possible", b.Planned, int64(maxPlanned))
 	}
+	if c := b.Calls; c != nil && len(c.Due) != len(c.Response) {
+		return errors.New("the columns of its calls have different lengths")
+	}
 	for code, n := range b.Errors {
 		if n < 0 {
 			return fmt.Errorf("%d errors of code %d", n, code)

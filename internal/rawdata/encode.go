@@ -75,6 +75,10 @@ func coarser(r *measure.Report, step int) measure.Report {
 	for i := range out.Blocks {
 		b := &out.Blocks[i]
 		b.Timelines = timelines(*b, step)
+		if step != measure.TimelineSteps[0] {
+			// They are the finest series of all, and go first.
+			b.Calls = nil
+		}
 	}
 	out.Usage = append([]measure.Series{}, r.Usage...)
 	for i := range out.Usage {

@@ -152,6 +152,9 @@ func actors(a v1alpha1.ActorsInForce) string {
 	if a.Replicas > 1 {
 		host += fmt.Sprintf(", %d hosts", a.Replicas)
 	}
+	if a.Rebalance {
+		host += ", one more joining and leaving"
+	}
 	return fmt.Sprintf("%s, method %s%s, state store: %s", ids, a.Method, host, store)
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
@@ -92,6 +93,19 @@ func TestSeveralActorHosts(t *testing.T) {
 		ActorHosts:  []v1alpha1.HostCalls{{Pod: "a", Calls: ptr.To[int64](750)}, {Pod: "b", Calls: ptr.To[int64](250)}, {Pod: "c"}},
 	}), "100 warm ones in turn, method echo, 2 hosts, state store: redis", "load tester on n3, 2 actor hosts (1 on n1, 1 on n2)",
 		"a: 750 calls, 75%", "b: 250 calls, 25%", "c: calls not counted")
+}
+
+func TestRebalances(t *testing.T) {
+	at := metav1.NewMicroTime(time.Unix(1000, 0))
+	lasts := func(d time.Duration) *v1alpha1.Latency { return ptr.To(v1alpha1.NewLatency(d)) }
+	shows(t, printed(t, v1alpha1.PerfRunStatus{
+		Settings: &v1alpha1.Settings{Actors: &v1alpha1.ActorsInForce{IDs: intstr.FromInt32(100), Method: "echo", StateStore: "redis", Replicas: 1, Rebalance: true}},
+		Rebalances: []v1alpha1.Rebalance{
+			{Change: v1alpha1.HostAdded, Pair: 1, Time: at, Host: "j", DoneTime: ptr.To(metav1.NewMicroTime(at.Add(3 * time.Second))), Calls: 1500, Failed: 20,
+				Normal: lasts(2 * time.Millisecond), SlowestCall: lasts(time.Second), LongestStall: lasts(900 * time.Millisecond), Disturbed: lasts(1250 * time.Millisecond), Recovery: lasts(4 * time.Second)},
+			{Change: v1alpha1.HostRemoved, Pair: 1, Time: at, Note: "the host had not left by the end of the block"},
+		},
+	}), "one more joining and leaving", "HostAdded 1 j 3s 1500 20 900ms 1s 1.25s 4s 2ms", "HostRemoved 1 - - 0 0 - - - - - the host had not left")
 }
 
 func TestPath(t *testing.T) {

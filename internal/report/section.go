@@ -27,6 +27,7 @@ func Sections(run *v1alpha1.PerfRun) []Section {
 	for i := range run.Status.Results {
 		all = append(all, latency(&run.Status.Results[i]))
 	}
+	all = append(all, rebalances(run)...)
 	all = append(all, controlPlane(run)...)
 	all = append(all, thresholds(run)...)
 	all = append(all, usage(run)...)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/internal/measure"
@@ -26,6 +27,9 @@ type Input struct {
 	Replaced []string
 	// SharedWith names the other runs that prepared or measured during the measurement.
 	SharedWith []string
+	// Rebalances are the changes of the actor hosts, by the operator's clock, and ClockOffset by how much the load tester's is ahead of it.
+	Rebalances  []v1alpha1.Rebalance
+	ClockOffset time.Duration
 	// MetricsServer is why metrics-server's figures are missing; empty if they should be there.
 	MetricsServer string
 
@@ -51,6 +55,7 @@ type Outcome struct {
 	Results      []v1alpha1.PointResult
 	Usage        []v1alpha1.Usage
 	ActorHosts   []v1alpha1.HostCalls
+	Rebalances   []v1alpha1.Rebalance
 	ControlPlane *v1alpha1.Total
 	Summary      *v1alpha1.Summary
 	// DaprVersion, MTLS and Sampling as observed.
@@ -91,9 +96,14 @@ func Build(in Input) (*Outcome, error) {
 	out.InvalidBlocks, out.Warnings = listed(blocks.invalid, slices.Concat(warnings, drift(points), disagreements(in.Report, points), uncounted(in), tracesLost(in), throttled(out.Usage), contradicted(out.Usage)))
 	out.Telemetry = telemetry(in)
 	out.ActorHosts = actorHosts(in)
+	out.Rebalances = rebalances(in)
+	out.Reasons = append(out.Reasons, unfinished(in, out.Rebalances)...)
 	out.ControlPlane = controlPlane(in.Components, out.Usage)
 	out.Summary = summary(out.Usage)
 	out.decide()
+	if in.Settings.Rebalances() && out.Verdict == v1alpha1.PhaseSucceeded {
+		out.Message = rebalanceHeadline(out.Rebalances)
+	}
 	return out, nil
 }
 

@@ -48,10 +48,10 @@ func unusable(o Observation, named, appID string) *obstacle {
 	case !c.HoldsActors:
 		return &obstacle{v1alpha1.ReasonStateStoreUnusable, fmt.Sprintf(
 			"Component %s does not keep actors: its metadata lacks actorStateStore with the value \"true\"", named)}
-	case c.Type == dapr.InMemoryStore && o.Settings.Hosts() > 1:
+	case c.Type == dapr.InMemoryStore && (o.Settings.Hosts() > 1 || o.Settings.Rebalances()):
 		return &obstacle{v1alpha1.ReasonStateStoreUnusable, fmt.Sprintf(
-			"Component %s is of type %s, which keeps state in each sidecar's own memory, and spec.actors.replicas asks for %d hosts: name one in spec.actors.stateStore that they share, or ask for one host",
-			named, c.Type, o.Settings.Hosts())}
+			"Component %s is of type %s, which keeps state in each sidecar's own memory, and the run has several hosts (spec.actors.replicas, spec.actors.rebalance): name one in spec.actors.stateStore that they share",
+			named, c.Type)}
 	case !c.LoadedBy(appID):
 		return &obstacle{v1alpha1.ReasonStateStoreUnusable, fmt.Sprintf(
 			"Component %s is for the app ids %s alone; add %s to its scopes", named, strings.Join(c.Scopes, ", "), appID)}

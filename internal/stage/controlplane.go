@@ -2,6 +2,7 @@ package stage
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -10,7 +11,7 @@ import (
 	"perfrun.dev/perfrun/api/v1alpha1"
 )
 
-// Fleet is the Deployment of scenario ControlPlane and its pods, those on their way out too.
+// Fleet is a Deployment that is scaled in the course of a run, and its pods, those on their way out too.
 type Fleet struct {
 	Deployment *appsv1.Deployment
 	Pods       []*corev1.Pod
@@ -20,11 +21,25 @@ type Fleet struct {
 func (f Fleet) Ready() int32 {
 	var n int32
 	for _, pod := range f.Pods {
-		if c := podCondition(pod, corev1.PodReady); c != nil && c.Status == corev1.ConditionTrue && pod.DeletionTimestamp == nil {
+		if isReady(pod) {
 			n++
 		}
 	}
 	return n
+}
+
+// ReadyPod is the first of its pods that is ready; nil if none is.
+func (f Fleet) ReadyPod() *corev1.Pod {
+	if i := slices.IndexFunc(f.Pods, isReady); i >= 0 {
+		return f.Pods[i]
+	}
+	return nil
+}
+
+// isReady is not said of a pod on its way out.
+func isReady(pod *corev1.Pod) bool {
+	c := podCondition(pod, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue && pod.DeletionTimestamp == nil
 }
 
 // perPod is how long a pod may take to come up or to go, on a node that does one after the other.

@@ -51,7 +51,7 @@ func measuring(o Observation) Decision {
 	going.Message = fmt.Sprintf("block %d of %d measured", p.MeasuredDone, p.Measured)
 	// Near the end the next look is when the load ends, so that the verdict does not wait for the poll.
 	going.After = min(pollMeasuring, max(p.LoadTime-p.Elapsed, 500*time.Millisecond))
-	return going
+	return rebalancing(o, going)
 }
 
 // over tells what has put an end to a measurement; nil if nothing has.

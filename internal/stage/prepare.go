@@ -74,14 +74,8 @@ func missing(o Observation) *obstacle {
 	if o.Settings.ControlPlane != nil {
 		return nil
 	}
-	if block := unready(o, o.Target, o.Settings.Hosts()); block != nil {
-		return block
-	}
-	if block := unready(o, o.LoadTester, int(o.Settings.LoadTesterReplicas)); block != nil {
-		return block
-	}
-	if o.Settings.Export {
-		if block := unready(o, o.Sink, 1); block != nil {
+	for _, w := range workloads(o) {
+		if block := unready(o, w.Workload, w.replicas); block != nil {
 			return block
 		}
 	}
@@ -102,6 +96,24 @@ func unreachableAdvice(o Observation, tester Tester) string {
 			"the operator's signing key is another than the one that the pod was made with, and the PerfRun must be created again", o.Now.UTC().Format(time.RFC1123))
 	}
 	return "; does a NetworkPolicy forbid it?"
+}
+
+// wantedWorkload is a workload and how many pods it is to have.
+type wantedWorkload struct {
+	Workload
+	replicas int
+}
+
+// workloads in the order in which they come up.
+func workloads(o Observation) []wantedWorkload {
+	out := []wantedWorkload{{o.Target, o.Settings.Hosts()}, {o.LoadTester, int(o.Settings.LoadTesterReplicas)}}
+	if plan.LoadTesterFirst(o.Settings) {
+		slices.Reverse(out)
+	}
+	if o.Settings.Export {
+		out = append(out, wantedWorkload{o.Sink, 1})
+	}
+	return out
 }
 
 // unready tells why a workload cannot be used yet; nil if it can.

@@ -53,6 +53,8 @@ type Observation struct {
 	Testers []Tester
 	// Fleet is the pods of scenario ControlPlane.
 	Fleet Fleet
+	// Joining is the actor host that joins and leaves.
+	Joining Fleet
 }
 
 // Workload is one of the run's Deployments and its pods.
@@ -98,7 +100,9 @@ const (
 	Start Action = "Start"
 	// Follow the attempt: add metrics-server's windows to its report.
 	Follow Action = "Follow"
-	// Scale the fleet to the size of the step under way.
+	// Change records that the actor hosts are to change, or that they have.
+	Change Action = "Change"
+	// Scale the fleet to the size of the step under way, or the actor host that joins and leaves.
 	Scale Action = "Scale"
 	// Read the control plane's counters: one step ends, and the next one begins.
 	Read Action = "Read"

@@ -193,6 +193,12 @@ func TestDecide(t *testing.T) {
 		{"several hosts with a state store that they cannot share", hosts(2, dapr.Component{Name: "memory", Type: dapr.InMemoryStore, HoldsActors: true}), None, preparing, v1alpha1.ReasonStateStoreUnusable, "name one in spec.actors.stateStore that they share"},
 		{"several hosts with one that they can share", hosts(2, dapr.Component{Name: "memory", Type: "state.redis", HoldsActors: true}), Create, preparing, v1alpha1.ReasonPreparing, "creating Service x"},
 		{"one host with a state store in memory", hosts(1, dapr.Component{Name: "memory", Type: dapr.InMemoryStore, HoldsActors: true}), Create, preparing, v1alpha1.ReasonPreparing, "creating Service x"},
+		{"two hosts that wait for the load tester's node", ready(preparing, func(o *Observation) {
+			o.Run.Spec.Scenario, o.Run.Spec.Actors = v1alpha1.ScenarioActors, &v1alpha1.ActorsSettings{Replicas: ptr.To[int32](2), StateStore: ptr.To("redis")}
+			o.Settings, o.Components = o.Run.Spec.EffectiveSettings(), []dapr.Component{{Name: "redis", Type: "state.redis", HoldsActors: true}}
+			o.Target = Workload{}
+			o.LoadTester.Pods = []*corev1.Pod{unscheduled()}
+		}), None, preparing, v1alpha1.ReasonUnschedulable, "too many pods"},
 		{"one of two hosts", ready(preparing, func(o *Observation) {
 			o.Run.Spec.Scenario, o.Run.Spec.Actors = v1alpha1.ScenarioActors, &v1alpha1.ActorsSettings{Replicas: ptr.To[int32](2), StateStore: ptr.To("redis")}
 			o.Settings, o.Components = o.Run.Spec.EffectiveSettings(), []dapr.Component{{Name: "redis", Type: "state.redis", HoldsActors: true}}
