@@ -2,7 +2,10 @@ package loadtester
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
+
+	"fortio.org/fortio/periodic"
 
 	"perfrun.dev/perfrun/internal/measure"
 )
@@ -27,7 +30,8 @@ type client interface {
 	close()
 }
 
-// connection sends requests and keeps what became of each. One goroutine at a time uses it: no locks.
+// connection is a Runnable of Fortio's periodic runner, which tells it when to send, and keeps what became of each request. One goroutine
+// at a time uses it: no locks.
 type connection struct {
 	client client
 	// timeout of a request.
@@ -38,37 +42,36 @@ type connection struct {
 	errors  map[int]int64
 	// unstamped counts the answers for which the kernel did not say when they arrived.
 	unstamped int64
+	// stop is set when the block is to end: the runner may then make a few more calls.
+	stop *atomic.Bool
 }
 
-// run sends so many requests: each when it is due, counted from base, or as soon as the one before it is answered, if that is later. It
-// ends early when ctx does, with the answer to the request that is under way.
-func (c *connection) run(ctx context.Context, calls int64, due func(i int64) time.Duration) {
-	// Neither more garbage nor more looks at the clock than need be: what happens here is done for each request.
-	alarm, sending := time.NewTimer(0), context.WithoutCancel(ctx)
-	defer alarm.Stop()
-	for i := range calls {
-		if early := due(i) - time.Since(c.base); early > 0 {
-			alarm.Reset(early)
-			select {
-			case <-alarm.C:
-			case <-ctx.Done():
-			}
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		c.record(sending)
+// Run sends one request and records it.
+func (c *connection) Run(ctx context.Context, _ periodic.ThreadID) (ok bool, details string) {
+	if c.stop.Load() {
+		return false, ""
 	}
+	return c.record(ctx), ""
+}
+
+// rebase has the samples' times count from another moment.
+func (c *connection) rebase(to time.Time) {
+	later := int64(to.Sub(c.base))
+	for i := range c.samples {
+		c.samples[i].start -= later
+	}
+	c.base = to
 }
 
 // record sends one request and keeps what became of it.
-func (c *connection) record(ctx context.Context) {
+func (c *connection) record(ctx context.Context) (ok bool) {
 	start, took, code := c.send(ctx)
-	if !isGood(code) {
+	if ok = isGood(code); !ok {
 		took = -took
 		c.errors[code]++
 	}
 	c.samples = append(c.samples, sample{start: int64(start.Sub(c.base)), took: int64(took)})
+	return ok
 }
 
 func isGood(code int) bool { return code >= 200 && code <= 299 }

@@ -3,8 +3,13 @@ package loadtester
 import (
 	"context"
 	"fmt"
+	"io"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"fortio.org/fortio/periodic"
+	"fortio.org/log"
 
 	"perfrun.dev/perfrun/internal/measure"
 	"perfrun.dev/perfrun/internal/stats"
@@ -15,21 +20,38 @@ func deadline(b measure.Block, requestTimeout time.Duration) time.Duration {
 	return b.Duration*3/2 + 2*requestTimeout
 }
 
+// quiet: Fortio logs how its runner goes. Our own log tells what matters of it.
+var quiet = sync.OnceFunc(func() { log.SetLogLevelQuiet(log.Critical) })
+
 // drive sends the block's load over the connections, which stay open, and returns when the last answer is there. It ends early when
 // ctx does, or at the block's deadline: what was not sent by then is skipped.
 func drive(ctx context.Context, plan *measure.Plan, b measure.Block, conns []*connection) (measure.BlockReport, error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline(b, plan.RequestTimeout))
 	defer cancel()
 	sched := schedule{qps: plan.RPS, threads: len(conns), calls: plan.PerConnection(b)}
-	start := time.Now()
-	var wg sync.WaitGroup
-	for thread, c := range conns {
-		c.base = start
-		wg.Go(func() {
-			c.run(ctx, sched.calls, func(i int64) time.Duration { return sched.due(thread, i) })
-		})
+	quiet()
+	// An aborter of our own also keeps Fortio from catching the process's signals.
+	aborter := periodic.NewAborter()
+	runner := periodic.NewPeriodicRunner(&periodic.RunnerOptions{
+		RunType: "perfrun", QPS: plan.RPS, NumThreads: len(conns), Exactly: sched.calls * int64(len(conns)), Duration: b.Duration,
+		Uniform: true, Stop: aborter, Out: io.Discard,
+	})
+	opts, base := runner.Options(), time.Now()
+	var stop atomic.Bool
+	for i, c := range conns {
+		c.base, c.stop = base, &stop
+		opts.Runners[i] = c
 	}
-	wg.Wait()
+	// A request has a timeout, so that the runner ends soon after it was told to.
+	defer context.AfterFunc(ctx, func() {
+		stop.Store(true)
+		aborter.Abort(false)
+	})()
+	start := runner.Run().StartTime
+	// The schedule begins with the runner, a moment after the base.
+	for _, c := range conns {
+		c.rebase(start)
+	}
 	return fold(plan, b, sched, start, conns)
 }
 

@@ -201,7 +201,7 @@ func (p *Plan) Validate() error {
 		check(b.Connections >= 1 && b.Connections <= 4096, "block %d: %d connections: must be between 1 and 4096", i, b.Connections)
 		check(b.Duration >= 0 && b.Duration <= 24*time.Hour && (b.Warmup || b.Duration > 0), "block %d: duration %s: must be above 0 and at most 24h", i, b.Duration)
 		check(b.Arm == Baseline || b.Arm == Dapr, "block %d: arm %q: must be Baseline or Dapr", i, b.Arm)
-		// A connection's first request is due at its beginning and its last at its end.
+		// Fortio lowers the number of connections silently when there are fewer than two requests for each.
 		check(b.Warmup || Requests(p.RPS, b.Duration) >= 2*int64(b.Connections),
 			"block %d: %d requests over %d connections: at least two for each connection are needed", i, Requests(p.RPS, b.Duration), b.Connections)
 		check(p.Start.IsZero() || i == 0 || b.At >= p.Blocks[i-1].At+p.Blocks[i-1].Duration, "block %d begins before the one before it has ended", i)
