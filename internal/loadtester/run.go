@@ -37,7 +37,7 @@ func CheckMemory(plan *measure.Plan) error {
 type Environment struct {
 	// ProcRoot is where /proc is mounted; empty means /proc.
 	ProcRoot string
-	// PathPatience is how long an arm's path may take to work before its first load; zero means that it must work at once.
+	// PathPatience is how long an arm's path may take to work before a block; zero means that it must work at once.
 	PathPatience time.Duration
 	// HostPatience is how long the actors' hosts may take to be ready; zero means that they must be at once.
 	HostPatience time.Duration
@@ -111,14 +111,15 @@ func (r *run) block(ctx context.Context, i int, b measure.Block) error {
 	return r.measured(ctx, i, b, conns)
 }
 
-// open makes the connections of a block and primes them. Before an arm's first load it tries again for a while: a Service answers
-// on a node only once its kube-proxy has heard of the pod, and a sidecar finds another only once its name resolves, both of
-// which may come moments after the pods are ready.
+// open makes the connections of a block and primes them, and tries again for a while. Before an arm's first load, because a Service
+// answers on a node only once its kube-proxy has heard of the pod, and a sidecar finds another only once its name resolves, both of
+// which may come moments after the pods are ready. Later, because a container may be just being restarted: that makes a block invalid,
+// and is no reason to lose the others.
 func (r *run) open(ctx context.Context, b measure.Block) ([]*connection, error) {
 	deadline := time.Now().Add(r.env.PathPatience)
 	for {
 		conns, err := r.openOnce(ctx, b)
-		if err == nil || !b.Warmup || !time.Now().Before(deadline) {
+		if err == nil || !time.Now().Before(deadline) {
 			return conns, err
 		}
 		select {
