@@ -26,6 +26,7 @@ func interruptions() {
 		killManager(ctx)
 
 		cluster.awaitMeasured(ctx, run, 2*time.Minute)
+		attempt.EndTime = run.Status.Attempt.EndTime
 		Expect(run.Status.Attempt).To(Equal(attempt), "it is another attempt")
 		measured, valid, sent := daprRequests(run)
 		Expect(run.Status.Progress).To(And(HaveField("Block", run.Status.Progress.Blocks), HaveField("Percent", int32(100))))
