@@ -156,7 +156,7 @@ func TestGRPCErrorsAreCountedByCode(t *testing.T) {
 		}
 		return nil
 	}), planFor("", 50, 5, time.Second))
-	plan.RequestTimeout = 50 * ms
+	plan.RequestTimeout = 200 * ms
 	report, _ := driven(context.Background(), t, plan)
 	// The call that asks and those that prime were six.
 	want := map[string]int64{"Unavailable": 10, "ResourceExhausted": 10, "-1": 10}
