@@ -133,8 +133,8 @@ func expectRebalances(run *v1alpha1.PerfRun) {
 		Expect(r.Note).To(BeEmpty())
 		Expect(r.Host).To(HavePrefix("hosts-joining-"))
 		Expect(r.DoneTime.Sub(r.Time.Time)).To(And(BeNumerically(">", 100*time.Millisecond), BeNumerically("<", 12*time.Second)))
-		// 100 requests/s in the three quarters of a block of 16 s.
-		Expect(r.Calls).To(BeNumerically("~", 1200, 60))
+		// 100 requests/s in the three quarters of a block of 16 s; fewer where the operator was late to make the change.
+		Expect(r.Calls).To(And(BeNumerically(">", 600), BeNumerically("<=", 1260)))
 		Expect(r.Normal.Duration).To(BeNumerically(">", 0))
 		Expect(r.LongestStall.Duration).To(BeNumerically(">=", 10*time.Millisecond), "two calls are 10 ms apart")
 		Expect(r.SlowestCall.Duration).To(BeNumerically(">=", r.Normal.Duration))
