@@ -14,8 +14,8 @@ import (
 // lastApplied is where `kubectl apply` keeps the object once more.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// cached is what the cache keeps of a PerfRun. Of a finished one that is not what was measured, nor under what conditions: nobody here
-// asks for it again, and a thousand of them would fill the operator's memory. So the status of a finished run is never written from
+// cached is what the cache keeps of a PerfRun. Of a finished one that is how it ended, and not what was measured or under what conditions:
+// nobody here asks for that again, and a thousand of them would fill the operator's memory. So the status of a finished run is never written from
 // the cache.
 func cached(object any) (any, error) {
 	run, ok := object.(*v1alpha1.PerfRun)
@@ -25,10 +25,8 @@ func cached(object any) (any, error) {
 	run.ManagedFields = nil
 	delete(run.Annotations, lastApplied)
 	if s := &run.Status; s.Phase.Finished() {
-		s.Settings, s.Environment, s.Progress, s.Telemetry, s.Raw = nil, nil, nil, nil, nil
-		s.Results, s.Usage, s.Summary, s.Thresholds = nil, nil, nil, nil
-		s.ControlPlane, s.ControlPlaneReadings, s.ControlPlaneResults = nil, nil, nil
-		s.Reasons, s.InvalidBlocks, s.Warnings = nil, nil, nil
+		*s = v1alpha1.PerfRunStatus{Phase: s.Phase, Conditions: s.Conditions, StartTime: s.StartTime, CompletionTime: s.CompletionTime,
+			VoidAttempts: s.VoidAttempts, Attempt: s.Attempt}
 		if s.Attempt != nil {
 			s.Attempt.Restarts = nil
 		}
