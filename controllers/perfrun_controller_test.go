@@ -83,6 +83,16 @@ func step(ctx context.Context, fresh func() *PerfRunReconciler, run *v1alpha1.Pe
 	Expect(err).NotTo(HaveOccurred())
 }
 
+// loaded takes a run on until so many requests of its load, and more, have been sent.
+func loaded(ctx context.Context, fresh func() *PerfRunReconciler, run *v1alpha1.PerfRun, k *kubelet, requests int) {
+	GinkgoHelper()
+	Eventually(func() int64 {
+		step(ctx, fresh, run)
+		k.sync(ctx)
+		return k.requests.Load()
+	}).WithContext(ctx).WithTimeout(time.Minute).Should(BeNumerically(">", requests), func() string { return describe(ctx, run) })
+}
+
 var _ = Describe("A PerfRun", func() {
 	It("comes to the same verdict, and is sent once, with another operator at every step", func(ctx SpecContext) {
 		run := newRun(ctx)
@@ -127,11 +137,7 @@ var _ = Describe("A PerfRun", func() {
 		run := newRun(ctx)
 		k := newKubelet(run.Namespace, run.Name)
 		fresh := newManager(ctx, k, false)
-		Eventually(func() int64 {
-			step(ctx, fresh, run)
-			k.sync(ctx)
-			return k.requests.Load()
-		}).WithContext(ctx).WithTimeout(time.Minute).Should(BeNumerically(">", 10), func() string { return describe(ctx, run) })
+		loaded(ctx, fresh, run, k, 10)
 
 		deployment := &appsv1.Deployment{}
 		Expect(admin.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: "invoke-loadtester"}, deployment)).To(Succeed())

@@ -75,11 +75,7 @@ var _ = Describe("A PerfRun with two load testers", func() {
 		run := newRun(ctx, twoLoadTesters, func(s *v1alpha1.PerfRunSpec) { s.Cleanup = ptr.To(v1alpha1.CleanupNever) })
 		k := newKubelet(run.Namespace, run.Name)
 		fresh := newManager(ctx, k, false)
-		Eventually(func() int64 {
-			step(ctx, fresh, run)
-			k.sync(ctx)
-			return k.requests.Load()
-		}).WithContext(ctx).WithTimeout(time.Minute).Should(BeNumerically(">", 20), func() string { return describe(ctx, run) })
+		loaded(ctx, fresh, run, k, 20)
 
 		lost := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: "invoke-loadtester-pod1"}}
 		Expect(admin.Delete(ctx, lost, client.GracePeriodSeconds(0))).To(Succeed())

@@ -52,16 +52,6 @@ func lenOf(list client.ObjectList) int {
 	return -1
 }
 
-// loaded is a run whose load has begun.
-func loaded(ctx context.Context, fresh func() *PerfRunReconciler, run *v1alpha1.PerfRun, k *kubelet) {
-	GinkgoHelper()
-	Eventually(func() int64 {
-		step(ctx, fresh, run)
-		k.sync(ctx)
-		return k.requests.Load()
-	}).WithContext(ctx).WithTimeout(time.Minute).Should(BeNumerically(">", 10), func() string { return describe(ctx, run) })
-}
-
 // expectNoLoad waits until the last requests are through, and looks that no more come.
 func expectNoLoad(ctx context.Context, k *kubelet) {
 	GinkgoHelper()
@@ -79,7 +69,7 @@ var _ = Describe("Suspending a PerfRun", func() {
 		run := newRun(ctx)
 		k := newKubelet(run.Namespace, run.Name)
 		fresh := newManager(ctx, k, false)
-		loaded(ctx, fresh, run, k)
+		loaded(ctx, fresh, run, k, 10)
 		Expect(reload(ctx, run).Status.Attempt.ID).To(Equal("attempt-1"))
 
 		setSuspend(ctx, run, true)
@@ -154,7 +144,7 @@ var _ = Describe("Deleting a PerfRun", func() {
 		DeferCleanup(func(ctx SpecContext) {
 			Expect(client.IgnoreNotFound(admin.Patch(ctx, run, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))).To(Succeed())
 		})
-		loaded(ctx, fresh, run, k)
+		loaded(ctx, fresh, run, k, 10)
 
 		Expect(admin.Delete(ctx, run)).To(Succeed())
 		Eventually(func() int {

@@ -46,11 +46,7 @@ var _ = Describe("A run that the former build has begun", func() {
 		run := newRun(ctx)
 		k := newKubelet(run.Namespace, run.Name)
 		fresh := newManager(ctx, k, false)
-		Eventually(func() int64 {
-			step(ctx, fresh, run)
-			k.sync(ctx)
-			return k.requests.Load()
-		}).WithContext(ctx).WithTimeout(time.Minute).Should(BeNumerically(">", 0), func() string { return describe(ctx, run) })
+		loaded(ctx, fresh, run, k, 0)
 
 		text, err := os.ReadFile(formerStatus)
 		Expect(err).NotTo(HaveOccurred())
