@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/internal/measure"
@@ -13,10 +14,7 @@ import (
 // fleet is the Deployment whose pods come and go in scenario ControlPlane. It begins with none, and is scaled afterwards.
 func fleet(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) *appsv1.Deployment {
 	names := NamesOf(run)
-	var own *v1alpha1.PodSettings
-	if run.Spec.Target != nil {
-		own = &run.Spec.Target.PodSettings
-	}
+	own := ptr.Deref(run.Spec.Target, v1alpha1.TargetSettings{}).PodSettings
 	p := pod{
 		name: names.Fleet, role: RoleFleet,
 		settings: podSettings(own, fleetCPU),

@@ -70,10 +70,7 @@ func ObjectsOf(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) O
 
 func loadTesterPod(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) pod {
 	names := NamesOf(run)
-	var own *v1alpha1.PodSettings
-	if run.Spec.LoadTester != nil {
-		own = &run.Spec.LoadTester.PodSettings
-	}
+	own := ptr.Deref(run.Spec.LoadTester, v1alpha1.LoadTesterSettings{}).PodSettings
 	out := pod{
 		name: names.LoadTester, role: RoleLoadTester, replicas: settings.LoadTesterReplicas,
 		settings: podSettings(own, loadTesterCPU),
@@ -115,12 +112,11 @@ var (
 )
 
 // podSettings are the user's, with the request of CPU for a main container whose resources are not set.
-func podSettings(own *v1alpha1.PodSettings, cpu resource.Quantity) v1alpha1.PodSettings {
-	out := ptr.Deref(own, v1alpha1.PodSettings{})
-	if out.Resources == nil {
-		out.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: cpu}}
+func podSettings(own v1alpha1.PodSettings, cpu resource.Quantity) v1alpha1.PodSettings {
+	if own.Resources == nil {
+		own.Resources = &corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: cpu}}
 	}
-	return out
+	return own
 }
 
 func sidecar(run *v1alpha1.PerfRun, settings v1alpha1.Settings, names Names, appID string) dapr.Sidecar {

@@ -40,10 +40,7 @@ func TargetPort(run *v1alpha1.PerfRun, protocol v1alpha1.Protocol) int32 {
 // targetPod has the application and, beside it, the meter: one way to read usage whatever the application is, which does not pay for it.
 func targetPod(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) pod {
 	names := NamesOf(run)
-	var own *v1alpha1.PodSettings
-	if run.Spec.Target != nil {
-		own = &run.Spec.Target.PodSettings
-	}
+	own := ptr.Deref(run.Spec.Target, v1alpha1.TargetSettings{}).PodSettings
 	out := pod{
 		name: names.Target, role: RoleTarget, replicas: int32(settings.Hosts()), //nolint:gosec // at most 16
 		settings: podSettings(own, targetCPU),
@@ -51,7 +48,7 @@ func targetPod(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) p
 	}
 	spoken := settings.Path().Target
 	out.sidecar.AppPort, out.sidecar.AppProtocol = int(TargetPort(run, spoken)), portName(spoken)
-	if settings.Actors.Java() && (own == nil || own.Resources == nil) {
+	if settings.Actors.Java() && own.Resources == nil {
 		out.settings.Resources = javaHostResources()
 	}
 	out.containers = []container{application(run, settings, op, *out.settings.Resources), meter(op)}
