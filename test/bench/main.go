@@ -13,6 +13,8 @@ import (
 	"os"
 	"os/signal"
 	"time"
+
+	"perfrun.dev/perfrun/test/machine"
 )
 
 // bench is what the benchmark is to do.
@@ -78,7 +80,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 		return fmt.Errorf("finding this program: %w", err)
 	}
 	b.began = time.Now()
-	fmt.Println(machine(b.began))
+	fmt.Println(machine.Describe(b.began, ", Fortio's library "+moduleVersion("fortio.org/fortio")))
 	if b.only != "cost" {
 		if err := b.fidelity(ctx); err != nil {
 			return err
@@ -96,7 +98,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	fmt.Printf("\nTook %s. Load average at the end: %s.\n", time.Since(b.began).Round(time.Second), loadAverage())
+	fmt.Printf("\nTook %s. Load average at the end: %s.\n", time.Since(b.began).Round(time.Second), machine.LoadAverage())
 	return nil
 }
 

@@ -19,6 +19,8 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"perfrun.dev/perfrun/test/machine"
 )
 
 // bench is what is to be measured.
@@ -50,7 +52,7 @@ func (b *bench) run(ctx context.Context, namespaces string) error {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return errors.New("KUBEBUILDER_ASSETS names no folder with kube-apiserver and etcd; `make bench-scale` finds or builds one")
 	}
-	text := machine(time.Now()) + "\n"
+	text := machine.Describe(time.Now(), "") + "\n"
 	for _, word := range strings.Split(namespaces, ",") {
 		n, err := strconv.Atoi(word)
 		if err != nil {

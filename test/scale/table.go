@@ -3,9 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"strings"
-	"time"
 )
 
 // The marks between which the results stand in a document.
@@ -48,22 +46,4 @@ func replace(path, results string) error {
 		return fmt.Errorf("writing the document: %w", err)
 	}
 	return nil
-}
-
-// machine describes where the figures come from.
-func machine(now time.Time) string {
-	return fmt.Sprintf("%s. %s, %d cores. Linux %s, %s. Load average at the start: %s.",
-		now.UTC().Format("2006-01-02 15:04 MST"), firstLine("/proc/cpuinfo", "model name"), runtime.NumCPU(),
-		firstLine("/proc/sys/kernel/osrelease", ""), runtime.Version(), firstLine("/proc/loadavg", ""))
-}
-
-// firstLine of a file, behind the given beginning; "unknown" if it is not there.
-func firstLine(path, beginning string) string {
-	text, _ := os.ReadFile(path)
-	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), beginning); ok {
-			return strings.TrimSpace(strings.TrimLeft(rest, " \t:"))
-		}
-	}
-	return "unknown"
 }
