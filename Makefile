@@ -125,9 +125,14 @@ reproduce: ## Measure everything that Dapr has published, on the cluster of KUBE
 ##@ Build
 
 .PHONY: build
-build: ## Build the binary for this machine: .local/bin/perfrun.
+build: ## Build the binaries for this machine: .local/bin/perfrun for the image, .local/bin/kubectl-perfrun for people.
 	@# gRPC's tracing pages are not served, and their templates would keep 13 MB of unused methods in the program (internal/page).
-	CGO_ENABLED=0 go build -tags=grpcnotrace -trimpath -ldflags='-s -w -X main.version=$(VERSION)' -o $(BIN)/perfrun .
+	@mkdir -p $(BIN)
+	CGO_ENABLED=0 go build -tags=grpcnotrace -trimpath -ldflags='-s -w -X main.version=$(VERSION)' -o $(BIN)/ . ./cmd/kubectl-perfrun
+
+.PHONY: install-plugin
+install-plugin: ## Build `kubectl perfrun` and install it where `go install` puts programs, which should be in the PATH.
+	CGO_ENABLED=0 go install -trimpath -ldflags='-s -w -X main.version=$(VERSION)' ./cmd/kubectl-perfrun
 
 .PHONY: image
 image: build $(LOCALCLUSTER) ## Build the image without a container engine and load it into the local cluster.

@@ -1,10 +1,9 @@
-// Command perfrun measures what Dapr costs on a Kubernetes cluster. One binary and one image hold the operator (manager), the pods that it creates
-// (loadtester, target, meter, sink) and the commands for people (watch, report, raw), so that their versions cannot differ.
+// Command perfrun is what runs in the cluster: the operator (manager) and the pods that it creates (loadtester, target, meter, sink). It is one binary
+// in one image, so that their versions cannot differ. What people use is a program of its own, cmd/kubectl-perfrun.
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -24,24 +23,13 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(managerCommand(), loadTesterCommand(), targetCommand(), sinkCommand(), meterCommand(), watchCommand(), reportCommand(), rawCommand())
+	root.AddCommand(managerCommand(), loadTesterCommand(), targetCommand(), sinkCommand(), meterCommand())
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := root.ExecuteContext(ctx)
 	stop()
-	os.Exit(codeOf(err))
-}
-
-// codeOf tells how the process ends: 0, a verdict's own code (which has been explained already), or 1 with the error printed.
-func codeOf(err error) int {
-	var verdict verdictError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &verdict):
-		return int(verdict)
-	default:
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "perfrun:", err)
-		return 1
+		os.Exit(1)
 	}
 }

@@ -46,7 +46,7 @@ func (r *PerfRunReconciler) keepRaw(ctx context.Context, o stage.Observation, re
 		status.Raw = &v1alpha1.RawData{ConfigMap: object.Name, Digest: file.Digest, Bytes: int64(len(file.Bytes)),
 			SeriesStep: metav1.Duration{Duration: time.Duration(file.SeriesStep) * time.Second}}
 		setCondition(run, status, v1alpha1.ConditionRawData, metav1.ConditionTrue, v1alpha1.ReasonKept,
-			fmt.Sprintf("ConfigMap %s holds the histograms and series of every block; `perfrun raw %s` reads it", object.Name, run.Name))
+			fmt.Sprintf("ConfigMap %s holds the histograms and series of every block; `kubectl perfrun raw %s` reads it", object.Name, run.Name))
 	case errors.Is(err, errNameTaken):
 		missing(v1alpha1.ReasonNameTaken, err)
 	case passing(err) && o.Now.Sub(retryingSince(run, o.Now)) < rawPatience:

@@ -22,7 +22,7 @@ import (
 	"perfrun.dev/perfrun/internal/stage"
 )
 
-// rawDocument reads the raw data that a run's status names, as `perfrun raw` does.
+// rawDocument reads the raw data that a run's status names, as `kubectl perfrun raw` does.
 func rawDocument(ctx context.Context, run *v1alpha1.PerfRun) *rawdata.Document {
 	GinkgoHelper()
 	raw := run.Status.Raw

@@ -25,14 +25,14 @@ $kubectl apply --filename "$sample"
 step "Measuring"
 kubeconfig=$(.local/bin/localcluster kubeconfig)
 verdict=0
-KUBECONFIG=$kubeconfig .local/bin/perfrun watch invoke || verdict=$?
+KUBECONFIG=$kubeconfig .local/bin/kubectl-perfrun watch invoke || verdict=$?
 
 printf '\nTotal time: %d min %d s. The cluster stays up; what to type next:\n' $((SECONDS / 60)) $((SECONDS % 60))
 cat <<TEXT
   export KUBECONFIG=$kubeconfig PATH=$PWD/.local/bin:\$PATH
   kubectl get perfruns
   kubectl get perfrun invoke -o yaml
-  perfrun report invoke
+  kubectl perfrun report invoke
   make cluster-down
 TEXT
 exit "$verdict"

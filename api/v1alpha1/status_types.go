@@ -403,7 +403,7 @@ type Reason struct {
 	Message string `json:"message"`
 }
 
-// RawData names a file in a ConfigMap of the PerfRun's namespace. `perfrun raw` reads it.
+// RawData names a file in a ConfigMap of the PerfRun's namespace. `kubectl perfrun raw` reads it.
 type RawData struct {
 	// configMap is the ConfigMap's name. It belongs to the PerfRun, is kept by clean-up and deleted with the PerfRun.
 	ConfigMap string `json:"configMap"`

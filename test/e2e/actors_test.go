@@ -76,7 +76,7 @@ func actors() {
 		expectBothHosts(run)
 		expectRebalances(run)
 		printed := printedReport(ctx, run)
-		AddReportEntry("perfrun report "+run.Name, "\n"+printed)
+		AddReportEntry("kubectl perfrun report "+run.Name, "\n"+printed)
 		Expect(printed).To(And(ContainSubstring("2 actor hosts"), ContainSubstring("state store: shared"), ContainSubstring("Rebalancing")))
 		Eventually(ctx, func() error {
 			return cluster.Get(ctx, client.ObjectKey{Namespace: run.Namespace, Name: "hosts-joining"}, &appsv1.Deployment{})

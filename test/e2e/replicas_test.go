@@ -44,10 +44,10 @@ func severalLoadTesters() {
 		}
 
 		printed := printedReport(ctx, run)
-		AddReportEntry("perfrun report "+run.Name, "\n"+printed)
+		AddReportEntry("kubectl perfrun report "+run.Name, "\n"+printed)
 		Expect(printed).To(And(ContainSubstring("2 load testers"), ContainSubstring("began each block within")))
 		// A heading, and five seconds of four blocks of each load tester.
-		seconds := perfrun(ctx, "raw", run.Name, "--namespace", run.Namespace, "-o", "csv")
+		seconds := plugin(ctx, "raw", run.Name, "--namespace", run.Namespace, "-o", "csv")
 		Expect(strings.Count(seconds, "\n")).To(Equal(1+2*20), seconds)
 	}, SpecTimeout(6*time.Minute))
 }

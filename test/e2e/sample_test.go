@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -33,7 +34,7 @@ func sampleRun() {
 		succeeded := run.Status.Phase == v1alpha1.PhaseSucceeded
 
 		printed := printedReport(ctx, run)
-		AddReportEntry("perfrun report "+run.Name, "\n"+printed)
+		AddReportEntry("kubectl perfrun report "+run.Name, "\n"+printed)
 		Expect(printed).To(And(ContainSubstring("Dapr adds"), ContainSubstring("callerSidecar"), ContainSubstring("scheduler")))
 		Expect(conditionOf(run, v1alpha1.ConditionSucceeded).ObservedGeneration).To(Equal(run.Generation))
 		// Twice in a row, the machine was to blame and nothing else (awaitMeasured sees to that): the figures are there, to be looked at.
@@ -73,19 +74,21 @@ func applySample(ctx context.Context, namespace string) *v1alpha1.PerfRun {
 	return &v1alpha1.PerfRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: sample.GetName()}}
 }
 
-// printedReport is what `perfrun report` prints.
+// printedReport is what `kubectl perfrun report` prints.
 func printedReport(ctx context.Context, run *v1alpha1.PerfRun) string {
 	GinkgoHelper()
-	return perfrun(ctx, "report", run.Name, "--namespace", run.Namespace)
+	return plugin(ctx, "report", run.Name, "--namespace", run.Namespace)
 }
 
-// perfrun runs the checkout's own command.
-func perfrun(ctx context.Context, args ...string) string {
+// plugin runs `kubectl perfrun`, as `make build` has built it.
+func plugin(ctx context.Context, args ...string) string {
 	GinkgoHelper()
-	command := exec.CommandContext(ctx, "go", append([]string{"run", "."}, args...)...)
-	command.Dir, command.Stderr = checkout, GinkgoWriter
+	bin, err := filepath.Abs(checkout + "/.local/bin")
+	Expect(err).NotTo(HaveOccurred())
+	command := exec.CommandContext(ctx, checkout+"/hack/kubectl.sh", append([]string{"perfrun"}, args...)...)
+	command.Env, command.Stderr = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH")), GinkgoWriter
 	printed, err := command.Output()
-	Expect(err).NotTo(HaveOccurred(), "running perfrun %s", args[0])
+	Expect(err).NotTo(HaveOccurred(), "running kubectl perfrun %s", args[0])
 	return string(printed)
 }
 
@@ -94,7 +97,7 @@ func expectRawData(ctx context.Context, run *v1alpha1.PerfRun) {
 	GinkgoHelper()
 	Expect(run.Status.Raw).NotTo(BeNil())
 	Expect(run.Status.Raw.SeriesStep.Duration).To(Equal(time.Second))
-	printed := perfrun(ctx, "raw", run.Name, "--namespace", run.Namespace, "--percentile", "99")
+	printed := plugin(ctx, "raw", run.Name, "--namespace", run.Namespace, "--percentile", "99")
 	Expect(printed).To(And(ContainSubstring("Baseline"), ContainSubstring("Dapr")))
 	// Raw data hold every block, the results only the valid ones.
 	if len(run.Status.InvalidBlocks) == 0 {
@@ -103,7 +106,7 @@ func expectRawData(ctx context.Context, run *v1alpha1.PerfRun) {
 		}
 	}
 	// A heading, and ten seconds of twelve blocks.
-	seconds := perfrun(ctx, "raw", run.Name, "--namespace", run.Namespace, "-o", "csv")
+	seconds := plugin(ctx, "raw", run.Name, "--namespace", run.Namespace, "-o", "csv")
 	Expect(strings.Count(seconds, "\n")).To(Equal(1+120), seconds)
 }
 

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -22,9 +22,8 @@ import (
 	"perfrun.dev/perfrun/internal/rawdata"
 )
 
-// rawOptions are the flags of `perfrun raw`.
+// rawOptions are the flags of `kubectl perfrun raw`.
 type rawOptions struct {
-	cluster                        clusterFlags
 	file, digest                   string
 	output, dir, series, histogram string
 	percentiles                    []float64
@@ -46,12 +45,12 @@ Outputs (-o):
   json         the whole document, described in docs/rawdata.schema.json
   gzip         the same as it is stored, for --file`
 
-const rawExample = `  perfrun raw invoke --percentile 99.99
-  perfrun raw invoke -o fortio --dir results && fortio report -data-dir results
-  perfrun raw invoke -o hgrm --arm dapr --connections 16 > dapr.hgrm
-  perfrun raw invoke -o gzip > invoke.json.gz && perfrun raw --file invoke.json.gz -o csv`
+const rawExample = `  kubectl perfrun raw invoke --percentile 99.99
+  kubectl perfrun raw invoke -o fortio --dir results && fortio report -data-dir results
+  kubectl perfrun raw invoke -o hgrm --arm dapr --connections 16 > dapr.hgrm
+  kubectl perfrun raw invoke -o gzip > invoke.json.gz && kubectl perfrun raw --file invoke.json.gz -o csv`
 
-func rawCommand() *cobra.Command {
+func rawCommand(on *cluster) *cobra.Command {
 	var o rawOptions
 	cmd := &cobra.Command{
 		Use:     "raw NAME | raw --file FILE",
@@ -60,10 +59,9 @@ func rawCommand() *cobra.Command {
 		Example: rawExample,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runRaw(cmd.Context(), o, args, cmd.OutOrStdout())
+			return runRaw(cmd.Context(), on, o, args, cmd.OutOrStdout())
 		},
 	}
-	o.cluster.bind(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "read this file (from -o gzip or -o json) and no cluster")
 	f.StringVar(&o.digest, "digest", "", "with --file: the digest that it must have, from status.raw.digest; of a file from -o gzip")
@@ -78,7 +76,7 @@ func rawCommand() *cobra.Command {
 	return cmd
 }
 
-func runRaw(ctx context.Context, o rawOptions, args []string, out io.Writer) error {
+func runRaw(ctx context.Context, on *cluster, o rawOptions, args []string, out io.Writer) error {
 	selection, err := o.selection()
 	if err != nil {
 		return err
@@ -90,7 +88,7 @@ func runRaw(ctx context.Context, o rawOptions, args []string, out io.Writer) err
 	if o.file != "" {
 		file, err = rawFile(o.file, o.digest)
 	} else {
-		file, err = rawOf(ctx, &o.cluster, args[0])
+		file, err = rawOf(ctx, on, args[0])
 	}
 	if err != nil {
 		return err
@@ -183,8 +181,8 @@ func rawFile(path, digest string) ([]byte, error) {
 }
 
 // rawOf reads a PerfRun's raw data from the cluster, and refuses what does not have the digest of the status.
-func rawOf(ctx context.Context, flags *clusterFlags, name string) ([]byte, error) {
-	c, namespace, err := flags.client()
+func rawOf(ctx context.Context, on *cluster, name string) ([]byte, error) {
+	c, namespace, err := on.client()
 	if err != nil {
 		return nil, err
 	}

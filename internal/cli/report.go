@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -16,18 +16,17 @@ import (
 	"perfrun.dev/perfrun/internal/report"
 )
 
-func reportCommand() *cobra.Command {
-	var flags clusterFlags
+func reportCommand(on *cluster) *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "report NAME",
 		Short: "Print a PerfRun's result: latency of both arms, what Dapr adds, CPU and memory",
 		Long: `Print a PerfRun's result: latency of both arms, what Dapr adds, CPU and memory.
 With -o it is one HTML page instead, with figures and their tables, which needs nothing from elsewhere.`,
-		Example: "  perfrun report invoke\n  perfrun report invoke -o report.html",
+		Example: "  kubectl perfrun report invoke\n  kubectl perfrun report invoke -o report.html",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, namespace, err := flags.client()
+			c, namespace, err := on.client()
 			if err != nil {
 				return err
 			}
@@ -42,7 +41,6 @@ With -o it is one HTML page instead, with figures and their tables, which needs 
 			}
 		},
 	}
-	flags.bind(cmd)
 	cmd.Flags().StringVarP(&output, "output", "o", "", "write an HTML page to this `file`; - prints it")
 	return cmd
 }

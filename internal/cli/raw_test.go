@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bytes"
@@ -48,14 +48,13 @@ func kept(t *testing.T) *rawdata.File {
 	return file
 }
 
-// raw runs `perfrun raw` with these arguments and returns what it prints.
+// raw runs `kubectl perfrun raw` with these arguments and returns what it prints.
 func raw(args ...string) (string, error) {
-	cmd := rawCommand()
+	cmd := newRoot("test")
 	var out bytes.Buffer
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
-	cmd.SilenceUsage, cmd.SilenceErrors = true, true
-	cmd.SetArgs(args)
+	cmd.SetArgs(append([]string{"raw"}, args...))
 	err := cmd.ExecuteContext(context.Background())
 	return out.String(), err
 }
