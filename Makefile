@@ -107,7 +107,8 @@ test: $(BIN)/helm ## Run the unit tests, the Java host's too, and the suites aga
 .PHONY: e2e
 e2e: cluster-up $(BIN)/fortio $(BIN)/redis ## Run the end-to-end suite on the local cluster, with the operator built from this checkout.
 	@image=$$(hack/image-java.sh); ACTOR_HOST_JAVA_IMG=$$image hack/deploy-local.sh
-	E2E_FORTIO_IMAGE=$$(hack/image.sh fortio) E2E_REDIS_IMAGE=$$(hack/image.sh redis) KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) \
+	E2E_FORTIO_IMAGE=$$(hack/image.sh fortio) E2E_REDIS_IMAGE=$$(hack/image.sh redis) \
+		E2E_LOCALCLUSTER=$(LOCALCLUSTER) KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) \
 		go test ./test/e2e -count=1 -timeout=60m -v -ginkgo.v $(TESTFLAGS)
 
 .PHONY: bench

@@ -29,6 +29,7 @@ import (
 const (
 	operatorNamespace  = "perfrun-system"
 	operatorDeployment = "perfrun-controller-manager"
+	leaderLease        = "perfrun-manager"
 )
 
 // Every namespace of this suite is named and labelled so, and only those are deleted.

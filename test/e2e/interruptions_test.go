@@ -1,12 +1,17 @@
 package e2e
 
 import (
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
@@ -18,12 +23,13 @@ import (
 const preparing = 90 * time.Second
 
 func interruptions() {
-	It("sends the load once when the manager is killed in the middle", func(ctx SpecContext) {
+	It("sends the load once when the leader of two managers is killed in the middle", func(ctx SpecContext) {
+		scaleManager(ctx, 2)
 		run := perfRun(cluster.newNamespace(ctx), "killed-manager", blocks(3, 7*time.Second, 2*time.Second), load(500, 8), kept)
 		Expect(cluster.Create(ctx, run)).To(Succeed())
 		cluster.awaitLoad(ctx, run, 1, preparing)
 		attempt := run.Status.Attempt.DeepCopy()
-		killManager(ctx)
+		killLeader(ctx)
 
 		cluster.awaitMeasured(ctx, run, 2*time.Minute)
 		attempt.EndTime = run.Status.Attempt.EndTime
@@ -47,6 +53,26 @@ func interruptions() {
 			HaveField("Reason", v1alpha1.ReasonLoadTesterLost),
 			HaveField("Message", ContainSubstring("what it had measured is lost"))))
 		Expect(run.Status.Results).To(BeEmpty())
+		cluster.expectNothingLeft(ctx, run.Namespace, time.Minute)
+	}, SpecTimeout(4*time.Minute))
+
+	It("says so when the target's node is drained", func(ctx SpecContext) {
+		run := perfRun(cluster.newNamespace(ctx), "drained", blocks(3, 3*time.Second, time.Second))
+		Expect(cluster.Create(ctx, run)).To(Succeed())
+		cluster.awaitPhase(ctx, run, v1alpha1.PhaseMeasuring, preparing)
+		target := cluster.newestPod(ctx, run, plan.RoleTarget)
+		DeferCleanup(uncordonAll, NodeTimeout(time.Minute))
+		node := &corev1.Node{}
+		Expect(cluster.Get(ctx, client.ObjectKey{Name: target.Spec.NodeName}, node)).To(Succeed())
+		cordon(ctx, node)
+		Expect(cluster.clientset.PolicyV1().Evictions(run.Namespace).Evict(ctx,
+			&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: target.Name}})).To(Succeed())
+
+		// No other node takes the target, so that the load soon finds nobody.
+		cluster.awaitPhase(ctx, run, v1alpha1.PhaseError, time.Minute)
+		Expect(conditionOf(run, v1alpha1.ConditionSucceeded)).To(And(
+			HaveField("Reason", v1alpha1.ReasonPathNotWorking),
+			HaveField("Message", ContainSubstring("the target's pod "+target.Name+" went away"))))
 		cluster.expectNothingLeft(ctx, run.Namespace, time.Minute)
 	}, SpecTimeout(4*time.Minute))
 
@@ -81,23 +107,30 @@ func interruptions() {
 	}, SpecTimeout(4*time.Minute))
 }
 
-// killManager deletes the manager's pod without grace, and waits until another one is there; it may not lead yet.
-func killManager(ctx SpecContext) {
+// scaleManager waits until so many managers are ready; afterwards there is one again.
+func scaleManager(ctx SpecContext, replicas int32) {
 	GinkgoHelper()
-	managers := func() []corev1.Pod {
-		var pods corev1.PodList
-		Expect(cluster.List(ctx, &pods, client.InNamespace(operatorNamespace),
-			client.MatchingLabels{"app.kubernetes.io/component": "manager"})).To(Succeed())
-		return pods.Items
-	}
-	killed := managers()
-	Expect(killed).NotTo(BeEmpty())
-	for i := range killed {
-		cluster.kill(ctx, &killed[i])
-	}
-	Eventually(ctx, managers).WithTimeout(time.Minute).WithPolling(pollEvery).Should(SatisfyAll(
-		HaveLen(len(killed)), Not(ContainElement(HaveField("UID", killed[0].UID))),
-		HaveEach(HaveField("Status.Phase", corev1.PodRunning))))
+	managers := &awayDeployment{Namespace: operatorNamespace, Name: operatorDeployment}
+	managers.replicas = ptr.Deref(managers.get(ctx).Spec.Replicas, 1)
+	DeferCleanup(managers.restore, NodeTimeout(2*time.Minute))
+	(&awayDeployment{Namespace: operatorNamespace, Name: operatorDeployment, replicas: replicas}).restore(ctx)
+}
+
+// killLeader deletes the pod of the manager that works, without grace: its lease is not released, and another manager takes over when that
+// has run out.
+func killLeader(ctx SpecContext) {
+	GinkgoHelper()
+	lease := &coordinationv1.Lease{}
+	Expect(cluster.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: leaderLease}, lease)).To(Succeed())
+	// The holder is POD_UUID.
+	name, _, _ := strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
+	leader := &corev1.Pod{}
+	Expect(cluster.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: name}, leader)).To(Succeed(), "nobody leads")
+	cluster.kill(ctx, leader)
+	Eventually(ctx, func() (string, error) {
+		err := cluster.Get(ctx, client.ObjectKeyFromObject(lease), lease)
+		return ptr.Deref(lease.Spec.HolderIdentity, ""), err
+	}).WithTimeout(time.Minute).WithPolling(pollEvery).ShouldNot(HavePrefix(name), "no other manager leads")
 }
 
 // daprRequests are the requests of a run's Dapr arm: those that are measured; of them those in valid blocks, which are all that count unless

@@ -96,15 +96,20 @@ func cordonAllButOne(ctx SpecContext) {
 			spared = true
 			continue
 		}
-		before := node.DeepCopy()
-		node.Spec.Unschedulable = true
-		if node.Annotations == nil {
-			node.Annotations = map[string]string{}
-		}
-		node.Annotations[cordonedByUs] = cluster.suite
-		Expect(cluster.Patch(ctx, node, client.MergeFrom(before))).To(Succeed())
+		cordon(ctx, node)
 	}
 	Expect(spared).To(BeTrue(), "no node takes pods")
+}
+
+func cordon(ctx SpecContext, node *corev1.Node) {
+	GinkgoHelper()
+	before := node.DeepCopy()
+	node.Spec.Unschedulable = true
+	if node.Annotations == nil {
+		node.Annotations = map[string]string{}
+	}
+	node.Annotations[cordonedByUs] = cluster.suite
+	Expect(cluster.Patch(ctx, node, client.MergeFrom(before))).To(Succeed())
 }
 
 // schedulable tells whether a pod without tolerations may run there: a control plane's node is usually tainted.

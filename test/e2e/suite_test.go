@@ -55,4 +55,5 @@ var _ = Describe("perfrun on a cluster with Dapr", Serial, Ordered, ContinueOnFa
 	mutualTLS()
 	telemetry()
 	obstacles()
+	apiServerAway()
 })

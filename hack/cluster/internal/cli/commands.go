@@ -26,6 +26,7 @@ func commands() []command {
 		{"load", "NAME:TAG --binary FILE | --root FOLDER", "make an image of a program or a folder and load it", longLoad, setupLoad},
 		{"kubeconfig", "", "print the path of the kubeconfig", longKubeconfig, setupKubeconfig},
 		{"node", "stop|start|restart NODE", "stop or start a node's kubelet and containerd", longNode, setupNode},
+		{"api", "pause|resume", "have the API server answer nobody for a while", longAPI, setupAPI},
 		{"build", "", "only build the programs", longBuild, setupBuild},
 	}
 }
@@ -179,6 +180,20 @@ func setupNode(*flag.FlagSet) runner {
 			}
 			return usagef("a node can stop, start or restart, not %q", args[0])
 		})
+	}
+}
+
+const longAPI = `
+Stops the API server's process where it is, so that it answers nobody and drops
+no connection, as one that hangs or cannot be reached does; resume lets it go on.
+`
+
+func setupAPI(*flag.FlagSet) runner {
+	return func(ctx context.Context, e env, args []string) error {
+		if len(args) != 1 || args[0] != "pause" && args[0] != "resume" {
+			return usagef("api needs pause or resume")
+		}
+		return change(ctx, e, nil, true, func(c *cluster.Cluster) error { return c.PauseAPI(args[0] == "pause") })
 	}
 }
 

@@ -64,6 +64,14 @@ func (c *Cluster) runningNode(name string) (plan.Node, error) {
 	return n, nil
 }
 
+// PauseAPI stops the API server's process where it is, or lets it go on.
+func (c *Cluster) PauseAPI(pause bool) error {
+	if err := c.NeedRunning(); err != nil {
+		return err
+	}
+	return proc.Pause(c.record("kube-apiserver"), pause)
+}
+
 // NeedRunning returns an error unless the control plane runs.
 func (c *Cluster) NeedRunning() error {
 	if !c.Exists() {

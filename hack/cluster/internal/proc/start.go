@@ -211,9 +211,21 @@ func Stop(record string, patience time.Duration) error {
 	return Forget(record)
 }
 
+// Pause stops the recorded process where it is, or lets it go on.
+func Pause(record string, pause bool) error {
+	r := Load(record)
+	if !r.Alive() {
+		return fmt.Errorf("process %d does not run", r.PID)
+	}
+	if pause {
+		return signal(r.PID, unix.SIGSTOP)
+	}
+	return signal(r.PID, unix.SIGCONT)
+}
+
 func signal(pid int, sig unix.Signal) error {
 	if err := unix.Kill(pid, sig); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("ending process %d: %w", pid, err)
+		return fmt.Errorf("signalling process %d: %w", pid, err)
 	}
 	return nil
 }
