@@ -66,7 +66,7 @@ manifests: $(CONTROLLER_GEN) ## Write the CustomResourceDefinition and the manag
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... output:rbac:dir=$(OUT)/config/rbac
 	@# The chart has them as well.
 	@mkdir -p $(OUT)/charts/perfrun/files
-	cp $(OUT)/config/crd/bases/perfrun.dev_perfruns.yaml $(OUT)/config/rbac/role.yaml $(OUT)/charts/perfrun/files/
+	cp $(OUT)/config/crd/bases/*.yaml $(OUT)/config/rbac/role.yaml $(OUT)/charts/perfrun/files/
 
 .PHONY: docs
 docs: $(CRD_REF_DOCS) ## Write docs/api.md from the comments in api/.

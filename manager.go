@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"time"
+	_ "time/tzdata" // schedules have time zones, and the image has no database of them
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -151,7 +152,11 @@ func addReconciler(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o
 		Recorder: mgr.GetEventRecorder("perfrun"), Image: image, JavaHostImage: o.javaHostImage, Key: key,
 		HTTP: &http.Client{Timeout: o.httpTimeout}, PrepareTimeout: o.prepareTimeout, Now: time.Now,
 	}
-	return r.SetupWithManager(ctx, mgr)
+	if err := r.SetupWithManager(ctx, mgr); err != nil {
+		return err
+	}
+	s := &controllers.PerfScheduleReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("perfrun"), Now: time.Now}
+	return s.SetupWithManager(ctx, mgr)
 }
 
 // ownImage is the image that the manager itself runs from.

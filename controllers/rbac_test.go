@@ -124,9 +124,10 @@ func audited(environment *envtest.Environment) (log string) {
 
 // unusedHere are rights of which this suite makes no use, each with what does.
 var unusedHere = map[string]string{
-	"update perfrun.dev/perfruns/finalizers":           "asked for by the API server's admission, where a run becomes an owner that blocks its deletion; enabled here",
-	"get pods":                                         "the manager's own pod, for its image",
-	"patch events.k8s.io/events":                       "counts up an event that comes again",
+	"update perfrun.dev/perfruns/finalizers":      "asked for by the API server's admission, where a run becomes an owner that blocks its deletion; enabled here",
+	"update perfrun.dev/perfschedules/finalizers": "the same, where a schedule becomes the owner of its runs and its series",
+	"get pods":                   "the manager's own pod, for its image",
+	"patch events.k8s.io/events": "counts up an event that comes again",
 	"create authentication.k8s.io/tokenreviews":        "the metrics endpoint",
 	"create authorization.k8s.io/subjectaccessreviews": "the metrics endpoint",
 }

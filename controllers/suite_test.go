@@ -116,6 +116,7 @@ func newManager(ctx context.Context, transport http.RoundTripper, controller boo
 			HTTP: &http.Client{Timeout: 5 * time.Second, Transport: transport}, PrepareTimeout: time.Minute, Now: time.Now,
 		}
 	}
+	Expect(mgr.GetFieldIndexer().IndexField(ctx, &v1alpha1.PerfRun{}, indexSchedule, scheduleOf)).To(Succeed())
 	if controller {
 		Expect(fresh().SetupWithManager(ctx, mgr)).To(Succeed())
 	} else {

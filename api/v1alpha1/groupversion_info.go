@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the types that people write and read: the PerfRun, its defaults and the reasons of its conditions.
+// Package v1alpha1 holds the types that people write and read: PerfRun, PerfSchedule and PerfSeries, their defaults and the reasons of their conditions.
 //
 // +kubebuilder:object:generate=true
 // +groupName=perfrun.dev
@@ -20,7 +20,7 @@ var (
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &PerfRun{}, &PerfRunList{})
+	scheme.AddKnownTypes(GroupVersion, &PerfRun{}, &PerfRunList{}, &PerfSchedule{}, &PerfScheduleList{}, &PerfSeries{}, &PerfSeriesList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

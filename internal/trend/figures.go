@@ -1,0 +1,137 @@
+package trend
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"perfrun.dev/perfrun/api/v1alpha1"
+)
+
+// figuresOf are the figures of a measured run that are worth following.
+func figuresOf(status *v1alpha1.PerfRunStatus) []v1alpha1.Figure {
+	var out []v1alpha1.Figure
+	for _, point := range status.Results {
+		out = append(out, pointFigures(point)...)
+	}
+	return append(out, usageFigures(status.Usage)...)
+}
+
+func pointFigures(point v1alpha1.PointResult) []v1alpha1.Figure {
+	var out []v1alpha1.Figure
+	add := func(metric, value, low, high string) {
+		out = append(out, v1alpha1.Figure{Metric: metric, Connections: point.Connections, Value: value, Low: low, High: high})
+	}
+	text := func(l *v1alpha1.Latency) string {
+		if l == nil {
+			return ""
+		}
+		return l.String()
+	}
+	quantity := func(q *resource.Quantity) string {
+		if q == nil {
+			return ""
+		}
+		return q.String()
+	}
+	compared := false
+	if added := point.Added; added != nil {
+		for i, a := range []*v1alpha1.AddedLatency{added.P50, added.P90, added.P99} {
+			if a != nil {
+				compared = true
+				add("added."+percentiles[i], a.Value.String(), text(a.Low), text(a.High))
+			}
+		}
+		if cpu := added.CPUPer1000RPS; cpu != nil {
+			add("added.cpuPer1000RPS", cpu.Value.String(), quantity(cpu.Low), quantity(cpu.High))
+		}
+	}
+	if arm := point.Dapr; !compared && arm != nil && arm.Latency != nil {
+		for i, l := range []*v1alpha1.Latency{arm.Latency.P50, arm.Latency.P90, arm.Latency.P99} {
+			if l != nil {
+				add("latency."+percentiles[i], l.String(), "", "")
+			}
+		}
+	}
+	return out
+}
+
+var percentiles = [...]string{"p50", "p90", "p99"}
+
+// components in the order in which they are reported.
+var components = []v1alpha1.Component{
+	v1alpha1.ComponentCallerSidecar, v1alpha1.ComponentTargetSidecar, v1alpha1.ComponentApp, v1alpha1.ComponentLoadTester,
+	v1alpha1.ComponentOperator, v1alpha1.ComponentSentry, v1alpha1.ComponentInjector, v1alpha1.ComponentPlacement, v1alpha1.ComponentScheduler,
+}
+
+// usageFigures are those of the Dapr arm. A component of which a pod could not be read has none: a sum over fewer pods is another figure.
+func usageFigures(usage []v1alpha1.Usage) []v1alpha1.Figure {
+	var out []v1alpha1.Figure
+	for _, component := range components {
+		var pods, cpus, memories int
+		var cpu, memory float64
+		for _, u := range usage {
+			if u.Component != component || u.Arm != v1alpha1.ArmDapr {
+				continue
+			}
+			pods++
+			if u.CPUPer1000RPS != nil {
+				cpus++
+				cpu += u.CPUPer1000RPS.AsApproximateFloat64()
+			}
+			if u.Memory != nil && u.Memory.Kind == v1alpha1.MemoryResident {
+				memories++
+				memory += u.Memory.Mean.AsApproximateFloat64()
+			}
+		}
+		if pods == 0 {
+			continue
+		}
+		if cpus == pods {
+			metric := string(component) + suffixCPU
+			out = append(out, v1alpha1.Figure{Metric: metric, Value: format(metric, cpu/float64(pods))})
+		}
+		if memories == pods {
+			metric := string(component) + suffixMemory
+			out = append(out, v1alpha1.Figure{Metric: metric, Value: format(metric, memory)})
+		}
+	}
+	return out
+}
+
+const (
+	suffixCPU    = ".cpuPer1000RPS"
+	suffixMemory = ".memory"
+)
+
+// parse reads a figure: seconds, vCPU or bytes.
+func parse(metric, value string) (float64, error) {
+	if strings.HasSuffix(metric, suffixCPU) || strings.HasSuffix(metric, suffixMemory) {
+		q, err := resource.ParseQuantity(value)
+		if err != nil {
+			return 0, fmt.Errorf("reading %s %q: %w", metric, value, err)
+		}
+		return q.AsApproximateFloat64(), nil
+	}
+	d, err := time.ParseDuration(value)
+	if err != nil {
+		return 0, fmt.Errorf("reading %s %q: %w", metric, value, err)
+	}
+	return d.Seconds(), nil
+}
+
+// format writes a figure as the PerfRun's status does.
+func format(metric string, value float64) string {
+	switch {
+	case strings.HasSuffix(metric, suffixMemory):
+		const step = 1 << 20
+		return resource.NewQuantity(int64(math.Round(value/step))*step, resource.BinarySI).String()
+	case strings.HasSuffix(metric, suffixCPU):
+		return resource.NewMilliQuantity(int64(math.Round(value*1e3)), resource.DecimalSI).String()
+	default:
+		return v1alpha1.NewLatency(time.Duration(math.Round(value * float64(time.Second)))).String()
+	}
+}
