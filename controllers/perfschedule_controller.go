@@ -106,6 +106,8 @@ func (r *PerfScheduleReconciler) act(ctx context.Context, w *scheduleWork) (time
 	if err := r.keepResults(ctx, w); err != nil {
 		return 0, err
 	}
+	// What follows from a change of the settings is done.
+	w.next.Status.Settings = &w.Settings
 	return after, r.prune(ctx, w)
 }
 

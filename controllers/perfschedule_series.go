@@ -3,7 +3,6 @@ package controllers
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,7 +20,7 @@ import (
 // allKnown tells whether the latest results hold all runs. Where the history keeps older ones, the series itself is looked at.
 func allKnown(results []v1alpha1.RunResult, finished []*v1alpha1.PerfRun) bool {
 	for _, run := range finished {
-		if !slices.ContainsFunc(results, func(r v1alpha1.RunResult) bool { return r.Run == run.Name }) {
+		if !trend.Has(results, run) {
 			return false
 		}
 	}
@@ -51,7 +50,7 @@ func (r *PerfScheduleReconciler) series(ctx context.Context, s *v1alpha1.PerfSch
 func (r *PerfScheduleReconciler) addResults(ctx context.Context, series *v1alpha1.PerfSeries, finished []*v1alpha1.PerfRun) error {
 	grown := false
 	for _, known := range finished {
-		if trend.Has(series, known.Name) {
+		if trend.Has(series.Results, known) {
 			continue
 		}
 		run, err := r.whole(ctx, known)
@@ -132,10 +131,9 @@ func (w *scheduleWork) tellChanges(fresh []v1alpha1.FigureChange) {
 	}
 }
 
-// summarise writes down what is seen in each step.
+// summarise writes down what is seen of the runs in each step.
 func (w *scheduleWork) summarise() {
 	status := &w.next.Status
-	status.Settings = &w.Settings
 	status.Active = schedule.Active(w.Runs)
 	status.Active = status.Active[:min(len(status.Active), maxActive)]
 	for i := range w.Runs {

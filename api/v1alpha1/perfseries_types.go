@@ -21,14 +21,14 @@ type RunResult struct {
 	// figures of the run. None unless it was measured.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:MaxItems=128
 	Figures []Figure `json:"figures,omitempty"`
 }
 
 // Figure is one figure of a run.
 type Figure struct {
-	// metric in the words of the PerfRun's status: added.p50, added.p90, added.p99 and added.cpuPer1000RPS; latency.p50, latency.p90 and latency.p99, through
-	// Dapr, where there is no baseline; COMPONENT.cpuPer1000RPS (the mean over its pods) and COMPONENT.memory (their sum).
+	// metric in the words of the PerfRun's status: added.p50, added.p90, added.p99 and added.cpuPer1000RPS; dapr.p50 and baseline.p50, the arms' own response
+	// times, with dapr.p90 and dapr.p99 where there is no baseline; COMPONENT.cpuPer1000RPS (the mean over its pods) and COMPONENT.memory (their sum).
 	Metric string `json:"metric"`
 	// connections is the point that the figure holds for. Absent where it holds for all.
 	// +optional

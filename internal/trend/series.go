@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
 	"perfrun.dev/perfrun/api/v1alpha1"
 )
 
@@ -22,13 +25,10 @@ const (
 
 // Add puts a finished run's result into the series. It is false where the result is there already.
 func Add(series *v1alpha1.PerfSeries, run *v1alpha1.PerfRun) (bool, error) {
-	if Has(series, run.Name) {
+	if Has(series.Results, run) {
 		return false, nil
 	}
-	result := v1alpha1.RunResult{Run: run.Name, Time: run.CreationTimestamp, Verdict: run.Status.Phase}
-	if run.Status.StartTime != nil {
-		result.Time = *run.Status.StartTime
-	}
+	result := v1alpha1.RunResult{Run: run.Name, Time: began(run), Verdict: run.Status.Phase}
 	if measured(run.Status.Phase) || run.Status.Phase == v1alpha1.PhaseInconclusive {
 		result.Figures = figuresOf(&run.Status)
 	}
@@ -51,9 +51,16 @@ func Add(series *v1alpha1.PerfSeries, run *v1alpha1.PerfRun) (bool, error) {
 	return true, bound(series)
 }
 
-// Has tells whether the series holds the result of a run.
-func Has(series *v1alpha1.PerfSeries, run string) bool {
-	return slices.ContainsFunc(series.Results, func(r v1alpha1.RunResult) bool { return r.Run == run })
+// Has tells whether the result of a run is among these. Its name alone does not say: a trigger that comes again gives its run the name of one that may be
+// gone by then.
+func Has(results []v1alpha1.RunResult, run *v1alpha1.PerfRun) bool {
+	at := began(run)
+	return slices.ContainsFunc(results, func(r v1alpha1.RunResult) bool { return r.Run == run.Name && r.Time.Equal(&at) })
+}
+
+// began is when a run left the queue; if it never did, when it was created.
+func began(run *v1alpha1.PerfRun) metav1.Time {
+	return ptr.Deref(run.Status.StartTime, run.CreationTimestamp)
 }
 
 // measured under the declared conditions: these verdicts' figures may be compared.
@@ -109,6 +116,10 @@ func contexts(run *v1alpha1.PerfRun) (environment, settings v1alpha1.SeriesConte
 	}
 	// Counted anew in each run; what was asked for is among the settings.
 	observed.Sampling = ""
+	// Each run has other neighbours; that it had any is what makes it another environment.
+	if len(observed.SharedWith) > 0 {
+		observed.SharedWith = []string{"other runs"}
+	}
 	if environment, err = contextOf(observed); err != nil {
 		return environment, settings, err
 	}

@@ -25,6 +25,10 @@ func measuredRun(i, p90, mebi int, mutate ...func(*v1alpha1.PerfRun)) *v1alpha1.
 		l := v1alpha1.NewLatency(time.Duration(us) * time.Microsecond)
 		return &v1alpha1.AddedLatency{Value: l, Low: &l, High: &l, Pairs: 6}
 	}
+	arm := func(us int) *v1alpha1.ArmResult {
+		p50, p90 := v1alpha1.NewLatency(time.Duration(us)*time.Microsecond), v1alpha1.NewLatency(time.Duration(2*us)*time.Microsecond)
+		return &v1alpha1.ArmResult{Latency: &v1alpha1.LatencySummary{P50: &p50, P90: &p90}}
+	}
 	when := metav1.NewTime(start.AddDate(0, 0, i))
 	run := &v1alpha1.PerfRun{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("run-%d", i), CreationTimestamp: when},
@@ -32,7 +36,8 @@ func measuredRun(i, p90, mebi int, mutate ...func(*v1alpha1.PerfRun)) *v1alpha1.
 		Status: v1alpha1.PerfRunStatus{
 			Phase: v1alpha1.PhaseSucceeded, StartTime: &when,
 			Environment: &v1alpha1.Environment{Kubernetes: "v1.36.3", Dapr: "1.17.0", Sampling: fmt.Sprint(i), Nodes: &v1alpha1.Nodes{LoadTester: "n1", Target: "n2"}},
-			Results:     []v1alpha1.PointResult{{Connections: 16, Added: &v1alpha1.Added{P90: added(p90)}}},
+			Results: []v1alpha1.PointResult{{Connections: 16, Added: &v1alpha1.Added{P90: added(p90)},
+				Baseline: arm(400), Dapr: arm(1400)}},
 			Usage: []v1alpha1.Usage{
 				{Component: v1alpha1.ComponentCallerSidecar, Arm: v1alpha1.ArmDapr, CPUPer1000RPS: ptr.To(resource.MustParse("200m")),
 					Memory: &v1alpha1.Memory{Kind: v1alpha1.MemoryResident, Mean: *resource.NewQuantity(int64(mebi)<<20, resource.BinarySI)}},
@@ -94,6 +99,8 @@ func TestAddKeepsWhatIsFollowed(t *testing.T) {
 	s := seriesOf(t, measuredRun(0, 1000, 50))
 	want := []v1alpha1.Figure{
 		{Metric: "added.p90", Connections: 16, Value: "1.02ms", Low: "1.02ms", High: "1.02ms"},
+		{Metric: "dapr.p50", Connections: 16, Value: "1.4ms"},
+		{Metric: "baseline.p50", Connections: 16, Value: "400us"},
 		{Metric: "callerSidecar.cpuPer1000RPS", Value: "200m"},
 		{Metric: "callerSidecar.memory", Value: "50Mi"},
 	}
@@ -121,6 +128,70 @@ func TestAddKeepsWhatIsFollowed(t *testing.T) {
 	}
 	if len(s.Environments) != 1 || len(s.Settings) != 1 {
 		t.Errorf("%d environments and %d settings of equal runs", len(s.Environments), len(s.Settings))
+	}
+}
+
+// 128 is what the API server takes of a result's figures, and 16 points what it takes of a run's connections.
+func TestTheLargestRunFits(t *testing.T) {
+	s := seriesOf(t, measuredRun(0, 1000, 50, func(r *v1alpha1.PerfRun) {
+		added := r.Status.Results[0].Added
+		added.P50, added.P99, added.CPUPer1000RPS = added.P90, added.P90, &v1alpha1.AddedCPU{Value: resource.MustParse("200m")}
+		for len(r.Status.Results) < 16 {
+			point := r.Status.Results[0]
+			point.Connections = int32(len(r.Status.Results))
+			r.Status.Results = append(r.Status.Results, point)
+		}
+		first := r.Status.Usage[0]
+		for _, component := range components[1:] {
+			other := first
+			other.Component = component
+			r.Status.Usage = append(r.Status.Usage, other)
+		}
+	}))
+	if n := len(s.Results[0].Figures); n != 16*6+9*2 || n > 128 {
+		t.Errorf("%d figures", n)
+	}
+}
+
+func TestAddWithoutBaseline(t *testing.T) {
+	s := seriesOf(t, measuredRun(0, 1000, 50, func(r *v1alpha1.PerfRun) {
+		r.Status.Results[0].Added, r.Status.Results[0].Baseline = nil, nil
+	}))
+	want := []v1alpha1.Figure{{Metric: "dapr.p50", Connections: 16, Value: "1.4ms"}, {Metric: "dapr.p90", Connections: 16, Value: "2.8ms"}}
+	if diff := cmp.Diff(want, s.Results[0].Figures[:2]); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
+}
+
+// A trigger that comes again gives its run the name of one whose result is known.
+func TestAddTellsRunsOfTheSameNameApart(t *testing.T) {
+	s := seriesOf(t, measuredRun(0, 1000, 50), measuredRun(1, 1000, 50, func(r *v1alpha1.PerfRun) { r.Name = "run-0" }))
+	if len(s.Results) != 2 {
+		t.Errorf("%d results of two runs", len(s.Results))
+	}
+}
+
+func TestNeighboursAreOneEnvironment(t *testing.T) {
+	beside := func(other string) func(*v1alpha1.PerfRun) {
+		return func(r *v1alpha1.PerfRun) { r.Status.Environment.SharedWith = []string{other} }
+	}
+	s := seriesOf(t, measuredRun(0, 1000, 50), measuredRun(1, 1000, 50, beside("a/b")), measuredRun(2, 1000, 50, beside("a/c")))
+	if len(s.Environments) != 2 {
+		t.Errorf("environments: %v", s.Environments)
+	}
+}
+
+// Results that lie on two steps of their unit, without noise between them, are not taken for two levels.
+func TestFiguresKeepTheirNoise(t *testing.T) {
+	for value, want := range map[float64]string{0.8614: "861m", 0.012344: "12344u", 0.0004: "400u"} {
+		if got := format("app.cpuPer1000RPS", value); got != want {
+			t.Errorf("%v vCPU is %s, want %s", value, got, want)
+		}
+	}
+	for value, want := range map[float64]string{105.4 * (1 << 20): "105Mi", 10.5 * (1 << 20): "10752Ki"} {
+		if got := format("app.memory", value); got != want {
+			t.Errorf("%v bytes are %s, want %s", value, got, want)
+		}
 	}
 }
 
