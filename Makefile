@@ -94,13 +94,14 @@ verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Fail unless generated files, go.mod
 
 # One package at a time, since the load tester's tests measure time; vet has compiled everything with all cores by then.
 .PHONY: test
-test: $(BIN)/helm ## Run the unit tests, the Java host's too, and the suites against a real API server.
+test: $(BIN)/helm ## Run the unit tests, the Java host's too, and the suites against a real API server and in a real browser.
 	@assets=$$(hack/envtest-assets.sh); \
+	browser=$$(hack/browser.sh); \
 	packages=$$(go list ./... | grep -v /test/e2e); \
 	echo "compiling"; \
 	go vet $$packages; \
 	echo "KUBEBUILDER_ASSETS=$$assets"; \
-	KUBEBUILDER_ASSETS=$$assets go test -p=1 -timeout=5m $(TESTFLAGS) $$packages
+	env KUBEBUILDER_ASSETS=$$assets $$browser go test -p=1 -timeout=5m $(TESTFLAGS) $$packages
 	go -C hack/cluster test $(TESTFLAGS) ./...
 	hack/image-java.sh --build-only
 
@@ -127,7 +128,7 @@ reproduce: ## Measure everything that Dapr has published, on the cluster of KUBE
 
 .PHONY: build
 build: ## Build the binaries for this machine: .local/bin/perfrun for the image, .local/bin/kubectl-perfrun for people.
-	@# gRPC's tracing pages are not served, and their templates would keep 13 MB of unused methods in the program (internal/page).
+	@# gRPC's tracing pages are not served, and their templates would keep 13 MB of unused methods in the program.
 	@mkdir -p $(BIN)
 	CGO_ENABLED=0 go build -tags=grpcnotrace -trimpath -ldflags='-s -w -X main.version=$(VERSION)' -o $(BIN)/ . ./cmd/kubectl-perfrun
 

@@ -12,8 +12,8 @@ import (
 
 // The size of a chart in its own units; on the page it is as wide as there is room.
 const (
-	width, height           = 720.0, 320.0
-	left, right, top, below = 64.0, 16.0, 10.0, 44.0
+	width, height           = 720.0, 290.0
+	left, right, top, below = 64.0, 16.0, 14.0, 44.0
 	rowHeight               = 30.0
 )
 
@@ -28,6 +28,10 @@ type Axis struct {
 	Log bool
 	// Ticks at fixed places; nil: where they fit.
 	Ticks []Tick
+	// Pad is the room beside the first and the last of these ticks.
+	Pad float64
+	// Tight axes end with the last value, as those of time do; others end with a tick.
+	Tight bool
 	// Whole: values are whole numbers, and so are ticks.
 	Whole bool
 	// Format writes a value in the table; nil: Number.
@@ -92,17 +96,15 @@ func (c *canvas) marker(series int, x, y float64, hollow bool) {
 	if hollow {
 		class += " hollow"
 	}
-	const r = 3.5
-	switch series % 4 {
-	case 0:
-		c.add(`<circle class="%s" cx="%.1f" cy="%.1f" r="%.1f"/>`, class, x, y, r)
-	case 1:
-		c.add(`<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, class, x-r, y-r, 2*r, 2*r)
-	case 2:
-		c.add(`<path class="%s" d="M%.1f %.1fl%.1f %.1fh%.1fz"/>`, class, x, y-r-1, r+1, 2*r+1, -2*r-2)
-	default:
-		c.add(`<path class="%s" d="M%.1f %.1fl%.1f %.1fl%.1f %.1fl%.1f %.1fz"/>`, class, x, y-r-1, r+1, r+1, -r-1, r+1, -r-1, -r-1)
-	}
+	c.add(`<path class="%s" d="M%.1f %.1f%s"/>`, class, x, y, [...]string{
+		"m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",  // circle
+		"m-3.5 -3.5h7v7h-7z",                             // square
+		"m0 -4.5l4.5 8h-9z",                              // triangle
+		"m0 -4.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z",            // diamond
+		"m0 4.5l4.5 -8h-9z",                              // triangle upside down
+		"m-1.2 -4.2h2.4v3h3v2.4h-3v3h-2.4v-3h-3v-2.4h3z", // cross
+		"m-4.5 -1.5h9v3h-9z",                             // bar
+	}[series%7])
 }
 
 // dashes of a series' line.
@@ -110,8 +112,8 @@ func dashes(series int) string {
 	return [...]string{"", "6 3", "2 3", "8 3 2 3", "4 2 1 2"}[series%5]
 }
 
-// keys of several series.
-func keys(names []string, lines bool) []Key {
+// keys of several series; lines has the dashes of each series' line, and none for one without a line.
+func keys(names []string, lines map[int]string) []Key {
 	if len(names) < 2 {
 		return nil
 	}
@@ -119,8 +121,8 @@ func keys(names []string, lines bool) []Key {
 	for i, name := range names {
 		var c canvas
 		c.add(`<svg class="key" viewBox="0 0 28 12" aria-hidden="true">`)
-		if lines {
-			c.add(`<path class="s%d line" stroke-dasharray="%s" d="M1 6H27"/>`, i%colours, dashes(i))
+		if dashes, ok := lines[i]; ok {
+			c.add(`<path class="s%d line" stroke-dasharray="%s" d="M1 6H27"/>`, i%colours, dashes)
 		}
 		c.marker(i, 14, 6, false)
 		c.add(`</svg>`)

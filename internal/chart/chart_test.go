@@ -29,6 +29,9 @@ func TestTicks(t *testing.T) {
 		"logarithmic":     {Axis{Log: true}, 0.3, 4, "0.2 0.5 1 2 5"},
 		"log of one":      {Axis{Log: true}, 10, 10, "10 20"},
 		"many powers":     {Axis{Log: true}, 0.01, 900, "0.01 0.1 1 10 100 1000"},
+		"time":            {Axis{Tight: true}, 0.5, 121, "0 20 40 60 80 100 120"},
+		"no time":         {Axis{Tight: true}, 0, 0, "0 0.2 0.4 0.6 0.8 1"},
+		"given with room": {Axis{Ticks: []Tick{{1, "a"}, {2, "b"}}, Pad: 0.5}, 1, 2, "a b"},
 		"given by others": {Axis{Ticks: []Tick{{1, "a"}, {2, "b"}}}, 1.2, 1.8, "a b"},
 		"given, but one":  {Axis{Ticks: []Tick{{1, "a"}}}, 1, 1, "a"},
 	} {
@@ -72,6 +75,7 @@ func TestXY(t *testing.T) {
 func TestGapsAreNotBridged(t *testing.T) {
 	f := XY{Series: []Series{{Line: true, Bare: true, Points: []Point{{X: 1, Y: 1}, {X: 2, Y: 1}, {X: 3, Y: 1, Gap: true}, {X: 4, Y: 1}}}}}.Draw("f")
 	_, path, _ := strings.Cut(f.SVG, `class="s0 line"`)
+	path, _, _ = strings.Cut(path, "/>")
 	if strings.Count(path, "M") != 2 || strings.Count(path, "L") != 2 || f.Legend != nil {
 		t.Error(path)
 	}
@@ -84,6 +88,35 @@ func TestRows(t *testing.T) {
 	want := [][]string{{"p50", "2 (-1 to 4)", "-"}, {"p90", "-", "3"}}
 	if !slices.EqualFunc(f.Rows, want, slices.Equal) || strings.Count(f.SVG, "marker") != 2 || strings.Count(f.SVG, "s0 line") != 1 {
 		t.Errorf("%q %s", f.Rows, f.SVG)
+	}
+}
+
+func TestMarksOfABareLine(t *testing.T) {
+	s := Series{Line: true, Bare: true}
+	for i := range 400 {
+		s.Points = append(s.Points, Point{X: float64(i), Y: 1})
+	}
+	svg := XY{Series: []Series{s}}.Draw("f").SVG
+	if n := strings.Count(svg, "marker"); n < 6 || n > 9 {
+		t.Errorf("%d markers on a line of 400 points", n)
+	}
+}
+
+func TestLongNames(t *testing.T) {
+	name := strings.Repeat("long-", 20)
+	f := Rows{Names: []string{name}, Series: []RowSeries{{Values: []*Value{{At: 1}}}}}.Draw("f")
+	if strings.Contains(f.SVG, ">"+name) || !strings.Contains(f.SVG, "…<") || f.Rows[0][0] != name {
+		t.Errorf("a name of %d characters: %s", len(name), f.SVG)
+	}
+}
+
+func TestIntervalsAndMarks(t *testing.T) {
+	low, high := 1.0, 3.0
+	svg := XY{Marks: []Mark{{At: 1, Label: "<v2>", Bad: true}}, Series: []Series{{Loose: true, Points: []Point{{X: 0, Y: 2, Low: &low, High: &high}, {X: 2, Y: 2}}}}}.Draw("f").SVG
+	for part, n := range map[string]int{"s0 line interval": 1, `class="mark bad"`: 2, "&lt;v2&gt;": 1, "s0 line\"": 0, "s0 band": 0} {
+		if got := strings.Count(svg, part); got != n {
+			t.Errorf("%q is there %d times in %s", part, got, svg)
+		}
 	}
 }
 

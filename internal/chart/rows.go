@@ -48,7 +48,7 @@ func (r Rows) Draw(id string) Figure {
 	}
 	for i, name := range r.Names {
 		middle := top + rowHeight*(float64(i)+0.5)
-		out.text("tick", "end", namesWidth-10, middle+4, name)
+		out.text("tick", "end", namesWidth-10, middle+4, shortened(name))
 		out.line("grid", namesWidth, middle, width-right, middle)
 		for k, s := range r.Series {
 			// Side by side around the middle, or they would hide each other.
@@ -57,9 +57,18 @@ func (r Rows) Draw(id string) Figure {
 		}
 	}
 	out.add("</svg>")
-	f.SVG, f.Legend = out.String(), keys(names, false)
+	f.SVG, f.Legend = out.String(), keys(names, nil)
 	f.Head, f.Rows = r.table()
 	return f
+}
+
+// shortened to the room for names; the table has them whole.
+func shortened(name string) string {
+	const most = 27
+	if all := []rune(name); len(all) > most {
+		return string(all[:most-1]) + "…"
+	}
+	return name
 }
 
 func (r Rows) extent() (low, high float64) {

@@ -26,13 +26,15 @@ func (a Axis) fit(low, high, from, to float64) (scale, []Tick) {
 	s := scale{low: low, high: high, from: from, to: to, log: a.Log}
 	switch {
 	case a.Ticks != nil:
-		s.low, s.high = min(low, a.Ticks[0].At), max(high, a.Ticks[len(a.Ticks)-1].At)
+		s.low, s.high = min(low, a.Ticks[0].At-a.Pad), max(high, a.Ticks[len(a.Ticks)-1].At+a.Pad)
 		if s.low == s.high {
 			s.low, s.high = s.low-1, s.high+1
 		}
 		return s, a.Ticks
 	case a.Log:
 		return fitLog(s)
+	case a.Tight:
+		return a.fitTight(s)
 	}
 	s.low, s.high = min(0, low), max(0, high)
 	if s.low == s.high {
@@ -43,14 +45,24 @@ func (a Axis) fit(low, high, from, to float64) (scale, []Tick) {
 		step = max(1, math.Ceil(step))
 	}
 	s.low, s.high = math.Floor(s.low/step)*step, math.Ceil(s.high/step)*step
-	var ticks []Tick
-	for i := 0; ; i++ {
-		v := s.low + float64(i)*step
-		if v > s.high+step/2 {
-			return s, ticks
-		}
-		ticks = append(ticks, Tick{v, Number(v)})
+	return s, ticksBetween(s, step)
+}
+
+func (a Axis) fitTight(s scale) (scale, []Tick) {
+	s.low = min(0, s.low)
+	if s.low == s.high {
+		s.high = s.low + 1
 	}
+	return s, ticksBetween(s, niceStep((s.high-s.low)/7))
+}
+
+// ticksBetween the ends of a scale are the multiples of step.
+func ticksBetween(s scale, step float64) (ticks []Tick) {
+	// A hair's breadth, since a step is no exact binary number.
+	for i := math.Ceil(s.low/step - 1e-9); i*step <= s.high+1e-9*step; i++ {
+		ticks = append(ticks, Tick{i * step, Number(i * step)})
+	}
+	return ticks
 }
 
 // fitLog widens the scale to the next of 1, 2 and 5 times a power of ten.

@@ -16,6 +16,8 @@ type XY struct {
 	Series             []Series
 	// Spans of x are shaded.
 	Spans []Span
+	// Marks are lines across at some x.
+	Marks []Mark
 }
 
 // Series is one of several in a chart.
@@ -25,14 +27,16 @@ type Series struct {
 	Points []Point
 	// Line connects the points; otherwise they stand alone, with their median as a line across.
 	Line bool
-	// Bare lines have no markers.
+	// Loose points have no median.
+	Loose bool
+	// Bare lines have too many points for a marker each: a few along the line tell which it is.
 	Bare bool
 }
 
 // Point of a series.
 type Point struct {
 	X, Y float64
-	// Low and High are the ends of a band around Y; nil: none.
+	// Low and High are the ends of a band around Y, or of an interval where no line connects the points; nil: none.
 	Low, High *float64
 	// Hollow: shown, but not counted.
 	Hollow bool
@@ -43,6 +47,14 @@ type Point struct {
 // Span is a part of the X axis.
 type Span struct{ From, To float64 }
 
+// Mark is a line across the chart with a few characters above it.
+type Mark struct {
+	At    float64
+	Label string
+	// Bad marks stand out.
+	Bad bool
+}
+
 // Draw the chart. id must be unique on its page.
 func (c XY) Draw(id string) Figure {
 	f := Figure{Title: c.Title, Description: c.Description}
@@ -51,8 +63,26 @@ func (c XY) Draw(id string) Figure {
 	lowX, highX, lowY, highY := c.extent()
 	x, xTicks := c.X.fit(lowX, highX, left, width-right)
 	y, yTicks := c.Y.fit(lowY, highY, height-below, top)
+	c.frame(&out, x, y, xTicks, yTicks)
+	names, lines := make([]string, len(c.Series)), map[int]string{}
+	for i, s := range c.Series {
+		s.draw(&out, i, x, y)
+		names[i] = s.Name
+		if s.Line {
+			lines[i] = s.dashes(i)
+		}
+	}
+	out.add("</svg>")
+	f.SVG, f.Legend = out.String(), keys(names, lines)
+	f.Head, f.Rows = c.table()
+	return f
+}
+
+// frame is all but the series.
+func (c XY) frame(out *canvas, x, y scale, xTicks, yTicks []Tick) {
 	for _, s := range c.Spans {
-		out.add(`<rect class="span" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, x.at(s.From), top, x.at(s.To)-x.at(s.From), height-below-top)
+		from, to := max(x.at(s.From), left), min(x.at(s.To), width-right)
+		out.add(`<rect class="span" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, from, top, to-from, height-below-top)
 	}
 	for _, t := range yTicks {
 		out.line("grid", left, y.at(t.At), width-right, y.at(t.At))
@@ -65,15 +95,14 @@ func (c XY) Draw(id string) Figure {
 	out.line("axis", left, height-below, width-right, height-below)
 	out.text("label", "middle", (left+width-right)/2, height-6, c.X.Label)
 	out.add(`<text class="label" text-anchor="middle" transform="translate(14 %.1f) rotate(-90)">%s</text>`, (top+height-below)/2, html.EscapeString(c.Y.Label))
-	names, lines := make([]string, len(c.Series)), false
-	for i, s := range c.Series {
-		s.draw(&out, i, x, y)
-		names[i], lines = s.Name, lines || s.Line
+	for _, m := range c.Marks {
+		class := "mark"
+		if m.Bad {
+			class += " bad"
+		}
+		out.line(class, x.at(m.At), top, x.at(m.At), height-below)
+		out.text(class, "middle", x.at(m.At), top-1, m.Label)
 	}
-	out.add("</svg>")
-	f.SVG, f.Legend = out.String(), keys(names, lines)
-	f.Head, f.Rows = c.table()
-	return f
 }
 
 // extent of all points and bands.
@@ -95,8 +124,8 @@ func (c XY) extent() (lowX, highX, lowY, highY float64) {
 }
 
 func (s Series) draw(out *canvas, index int, x, y scale) {
-	s.band(out, index, x, y)
 	if s.Line {
+		s.band(out, index, x, y)
 		var d strings.Builder
 		for i, p := range s.Points {
 			verb := "L"
@@ -105,15 +134,44 @@ func (s Series) draw(out *canvas, index int, x, y scale) {
 			}
 			fmt.Fprintf(&d, "%s%.1f %.1f", verb, x.at(p.X), y.at(p.Y))
 		}
-		out.add(`<path class="s%d line" stroke-dasharray="%s" d="%s"/>`, index%colours, dashes(index), d.String())
-	} else if m, ok := s.median(); ok {
-		out.add(`<path class="s%d line" stroke-dasharray="%s" d="M%.1f %.1fH%.1f"/>`, index%colours, dashes(index), left, y.at(m), width-right)
+		out.add(`<path class="s%d line" stroke-dasharray="%s" d="%s"/>`, index%colours, s.dashes(index), d.String())
+	} else {
+		s.intervals(out, index, x, y)
+		if m, ok := s.median(); ok && !s.Loose {
+			out.add(`<path class="s%d line" stroke-dasharray="%s" d="M%.1f %.1fH%.1f"/>`, index%colours, dashes(index), left, y.at(m), width-right)
+		}
 	}
-	if s.Bare {
-		return
-	}
+	// On a bare line at eighths of the chart, those of each series a little further on.
+	const apart = (width - left - right) / 8
+	next := left + apart*(0.3+0.17*float64(index%5))
 	for _, p := range s.Points {
-		out.marker(index, x.at(p.X), y.at(p.Y), p.Hollow)
+		at := x.at(p.X)
+		if s.Bare && at < next {
+			continue
+		}
+		out.marker(index, at, y.at(p.Y), p.Hollow)
+		next = max(next+apart, at+apart/2)
+	}
+}
+
+// dashes of the series' line. A bare line goes up and down too much for them: its gaps would look like gaps in what was measured.
+func (s Series) dashes(index int) string {
+	if s.Bare {
+		return ""
+	}
+	return dashes(index)
+}
+
+// intervals of points that stand alone.
+func (s Series) intervals(out *canvas, index int, x, y scale) {
+	var d strings.Builder
+	for _, p := range s.Points {
+		if p.Low != nil && p.High != nil {
+			fmt.Fprintf(&d, "M%.1f %.1fV%.1f", x.at(p.X), y.at(*p.Low), y.at(*p.High))
+		}
+	}
+	if d.Len() > 0 {
+		out.add(`<path class="s%d line interval" d="%s"/>`, index%colours, d.String())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -50,9 +51,7 @@ func fromStatus(run *v1alpha1.PerfRun, raw *rawdata.Document) (all []drawing) {
 			}
 		}
 	}
-	if d, ok := usageByArm(run); ok {
-		all = append(all, d)
-	}
+	all = append(all, usageByArm(run)...)
 	return append(all, steps(run.Status.ControlPlaneResults)...)
 }
 
@@ -124,35 +123,66 @@ func againstConnections(results []v1alpha1.PointResult, raw *rawdata.Document, n
 func baseline(r v1alpha1.PointResult) *v1alpha1.ArmResult { return r.Baseline }
 func through(r v1alpha1.PointResult) *v1alpha1.ArmResult  { return r.Dapr }
 
-// usageByArm is the CPU of each component with and without Dapr's load.
-func usageByArm(run *v1alpha1.PerfRun) (chart.Rows, bool) {
-	c := chart.Rows{
-		Title:       "CPU of each component",
-		Description: "Mean vCPU over exactly the blocks of each arm. During the baseline's blocks the sidecars and the control plane idle.",
-		X:           chart.Axis{Label: "vCPU"},
-		Series:      []chart.RowSeries{{Name: "Baseline arm"}, {Name: "Dapr arm"}},
-	}
-	rows := map[string]int{}
-	for _, u := range run.Status.Usage {
-		if u.CPU == nil {
-			continue
+// usageByArm is the CPU and the memory of each component with and without Dapr's load: those of the run's own pods, which carry it, and those of
+// the control plane, which would all be at the bottom of the same axis.
+func usageByArm(run *v1alpha1.PerfRun) (all []drawing) {
+	const over = " over exactly the blocks of each arm. During the baseline's blocks "
+	for _, of := range []struct {
+		name, idle   string
+		controlPlane bool
+	}{{"the run's pods", "the sidecars idle.", false}, {"the control plane", "no request goes through Dapr.", true}} {
+		cpu := chart.Rows{Title: "CPU of " + of.name, Description: "Mean vCPU" + over + of.idle, X: chart.Axis{Label: "vCPU"}}
+		memory := chart.Rows{Title: "Memory of " + of.name, Description: "Mean resident memory" + over + of.idle + " The lines reach to the largest reading.",
+			X: chart.Axis{Label: "MiB"}}
+		for _, c := range []*chart.Rows{&cpu, &memory} {
+			c.Series = []chart.RowSeries{{Name: "Baseline arm"}, {Name: "Dapr arm"}}
 		}
-		at, ok := rows[u.Pod+"/"+string(u.Component)]
-		if !ok {
-			at = len(c.Names)
-			rows[u.Pod+"/"+string(u.Component)] = at
-			c.Names = append(c.Names, name(run, u.Component, u.Pod))
-			for i := range c.Series {
-				c.Series[i].Values = append(c.Series[i].Values, nil)
+		for _, u := range run.Status.Usage {
+			if isControlPlane(u.Component) != of.controlPlane {
+				continue
+			}
+			arm := 0
+			if u.Arm == v1alpha1.ArmDapr {
+				arm = 1
+			}
+			row := name(run, u.Component, u.Pod)
+			if u.CPU != nil {
+				put(&cpu, row, arm, chart.Value{At: u.CPU.AsApproximateFloat64()})
+			}
+			if u.Memory != nil && u.Memory.Kind == v1alpha1.MemoryResident {
+				mean := mebibytes(&u.Memory.Mean)
+				put(&memory, row, arm, chart.Value{At: mean, Low: new(mean), High: new(mebibytes(&u.Memory.Max))})
 			}
 		}
-		arm := 0
-		if u.Arm == v1alpha1.ArmDapr {
-			arm = 1
+		for _, c := range []chart.Rows{cpu, memory} {
+			if len(c.Names) > 0 {
+				all = append(all, c)
+			}
 		}
-		c.Series[arm].Values[at] = &chart.Value{At: u.CPU.AsApproximateFloat64()}
 	}
-	return c, len(c.Names) > 0
+	return all
+}
+
+// put a value into its row, which is added if it is new.
+func put(c *chart.Rows, row string, series int, v chart.Value) {
+	at := slices.Index(c.Names, row)
+	if at < 0 {
+		at = len(c.Names)
+		c.Names = append(c.Names, row)
+		for i := range c.Series {
+			c.Series[i].Values = append(c.Series[i].Values, nil)
+		}
+	}
+	c.Series[series].Values[at] = &v
+}
+
+func isControlPlane(c v1alpha1.Component) bool {
+	switch c {
+	case v1alpha1.ComponentApp, v1alpha1.ComponentLoadTester, v1alpha1.ComponentCallerSidecar, v1alpha1.ComponentTargetSidecar:
+		return false
+	default:
+		return true
+	}
 }
 
 // steps of scenario ControlPlane: CPU time and memory of each part in each.
@@ -187,12 +217,21 @@ func steps(results []v1alpha1.ControlPlaneResult) []drawing {
 	return []drawing{cpu, memory}
 }
 
-// name of a component, or of its pod where there are several.
+// name of a component; where it has several pods, with the end of the pod's name, which tells them apart.
 func name(run *v1alpha1.PerfRun, component v1alpha1.Component, pod string) string {
+	end := pod[strings.LastIndex(pod, "-")+1:]
+	several := false
 	for _, u := range run.Status.Usage {
-		if u.Component == component && u.Pod != pod {
+		if u.Component != component || u.Pod == pod {
+			continue
+		}
+		if strings.HasSuffix(u.Pod, "-"+end) {
 			return pod
 		}
+		several = true
+	}
+	if several {
+		return string(component) + " " + end
 	}
 	return string(component)
 }

@@ -3,7 +3,6 @@
 package page
 
 import (
-	_ "embed"
 	"fmt"
 	"io"
 	"strings"
@@ -13,17 +12,35 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
-	"perfrun.dev/perfrun/internal/chart"
+	"perfrun.dev/perfrun/internal/markup"
 	"perfrun.dev/perfrun/internal/rawdata"
 	"perfrun.dev/perfrun/internal/report"
 )
 
-//go:embed page.css
-var style string
-
 // Write the page of a run. raw is its report, block by block; nil where there is none: the figures that are made of it are then left out,
 // and missing says why.
 func Write(w io.Writer, run *v1alpha1.PerfRun, raw *rawdata.Document, missing string) error {
+	var b markup.Builder
+	b.Open(Title(run), "<style>\n"+markup.Style+"</style>")
+	b.Add("<main>")
+	if err := Run(&b, run, raw, missing); err != nil {
+		return err
+	}
+	b.Add("</main>")
+	b.Close()
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("writing the page: %w", err)
+	}
+	return nil
+}
+
+// Title of a run's page.
+func Title(run *v1alpha1.PerfRun) string {
+	return fmt.Sprintf("%s/%s: %s", run.Namespace, run.Name, phase(run))
+}
+
+// Run adds what is to be read of a run; the arguments are those of Write.
+func Run(to *markup.Builder, run *v1alpha1.PerfRun, raw *rawdata.Document, missing string) error {
 	spec, err := yaml.Marshal(run.Spec)
 	if err != nil {
 		return fmt.Errorf("writing the spec: %w", err)
@@ -32,62 +49,54 @@ func Write(w io.Writer, run *v1alpha1.PerfRun, raw *rawdata.Document, missing st
 	if err != nil {
 		return fmt.Errorf("drawing the figures: %w", err)
 	}
-	var h html
-	h.head(run)
-	h.verdict(run)
-	h.facts(facts(run))
+	b := builder{to}
+	b.verdict(run)
+	b.facts(facts(run))
 	if missing != "" {
-		h.element("p", "note", missing)
+		b.Element("p", "note", missing)
 	}
 	if len(figures) > 0 {
-		h.add("<section>")
-		h.element("h2", "", "Figures")
+		b.Add("<section>")
+		b.Element("h2", "", "Figures")
 		for _, f := range figures {
-			h.figure(f)
+			b.Figure(f)
 		}
-		h.add("</section>")
+		b.Add("</section>")
 	}
 	for _, s := range report.Sections(run) {
-		h.section(s)
+		b.section(s)
 	}
-	h.asked(run, string(spec))
-	h.add("</main></body></html>\n")
-	if _, err := io.WriteString(w, h.String()); err != nil {
-		return fmt.Errorf("writing the page: %w", err)
-	}
+	b.asked(run, string(spec))
 	return nil
 }
+
+// builder adds the parts of this package's pages.
+type builder struct{ *markup.Builder }
 
 // fact is a figure that stands out.
 type fact struct{ name, value, note string }
 
-func (h *html) head(run *v1alpha1.PerfRun) {
-	h.add(`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">`)
-	h.element("title", "", fmt.Sprintf("%s/%s: %s", run.Namespace, run.Name, phase(run)))
-	h.add("<style>\n" + style + "</style></head><body><main>")
-}
-
-func (h *html) verdict(run *v1alpha1.PerfRun) {
-	h.add("<header>")
-	h.element("h1", "", "PerfRun "+run.Namespace+"/"+run.Name)
-	h.add(`<p class="reason">`)
-	h.element("span", "verdict "+strings.ToLower(string(run.Status.Phase)), phase(run))
-	h.text(reason(run))
-	h.add("</p>")
+func (b builder) verdict(run *v1alpha1.PerfRun) {
+	b.Add("<header>")
+	b.Element("h1", "", "PerfRun "+run.Namespace+"/"+run.Name)
+	b.Add(`<p class="reason">`)
+	b.Element("span", "verdict "+strings.ToLower(string(run.Status.Phase)), phase(run))
+	b.Text(reason(run))
+	b.Add("</p>")
 	if len(run.Status.Reasons) > 0 {
-		h.add(`<ul class="reasons">`)
+		b.Add(`<ul class="reasons">`)
 		for _, r := range run.Status.Reasons {
-			h.add("<li>")
-			h.element("strong", "", r.Reason)
-			h.text(": " + r.Message)
-			h.add("</li>")
+			b.Add("<li>")
+			b.Element("strong", "", r.Reason)
+			b.Text(": " + r.Message)
+			b.Add("</li>")
 		}
-		h.add("</ul>")
+		b.Add("</ul>")
 	}
 	if times := between(run.Status.StartTime, run.Status.CompletionTime); times != "" {
-		h.element("p", "soft", times)
+		b.Element("p", "soft", times)
 	}
-	h.add("</header>")
+	b.Add("</header>")
 }
 
 func phase(run *v1alpha1.PerfRun) string {
@@ -109,60 +118,42 @@ func between(start, end *metav1.Time) string {
 	}
 }
 
-func (h *html) facts(all []fact) {
+func (b builder) facts(all []fact) {
 	if len(all) == 0 {
 		return
 	}
-	h.add(`<dl class="facts">`)
+	b.Add(`<dl class="facts">`)
 	for _, f := range all {
-		h.add("<div>")
-		h.element("dt", "", f.name)
-		h.element("dd", "value", f.value)
-		h.element("dd", "note", f.note)
-		h.add("</div>")
+		b.Add("<div>")
+		b.Element("dt", "", f.name)
+		b.Element("dd", "value", f.value)
+		b.Element("dd", "note", f.note)
+		b.Add("</div>")
 	}
-	h.add("</dl>")
+	b.Add("</dl>")
 }
 
-func (h *html) figure(f chart.Figure) {
-	h.add("<figure>")
-	h.element("h3", "", f.Title)
-	h.element("figcaption", "", f.Description)
-	if len(f.Legend) > 0 {
-		h.add(`<ul class="legend">`)
-		for _, k := range f.Legend {
-			h.add("<li>" + k.SVG)
-			h.text(k.Name)
-			h.add("</li>")
-		}
-		h.add("</ul>")
-	}
-	h.add(f.SVG + "<details><summary>Table</summary>")
-	h.table(f.Head, f.Rows)
-	h.add("</details></figure>")
-}
-
-func (h *html) section(s report.Section) {
-	h.add("<section>")
-	h.element("h2", "", s.Title)
+func (b builder) section(s report.Section) {
+	b.Add("<section>")
+	b.Element("h2", "", s.Title)
 	if len(s.Rows) > 0 {
-		h.table(s.Head, s.Rows)
+		b.Table(markup.Table{Label: s.Title, Head: s.Head, Rows: s.Rows})
 	}
 	for _, n := range s.Notes {
-		h.element("p", "note", n)
+		b.Element("p", "note", n)
 	}
-	h.add("</section>")
+	b.Add("</section>")
 }
 
 // asked is the spec, and where the rest is.
-func (h *html) asked(run *v1alpha1.PerfRun, spec string) {
-	h.add("<section>")
-	h.element("h2", "", "What was asked")
-	h.element("pre", "", spec)
+func (b builder) asked(run *v1alpha1.PerfRun, spec string) {
+	b.Add("<section>")
+	b.Element("h2", "", "What was asked")
+	b.Element("pre", "", spec)
 	if raw := run.Status.Raw; raw != nil {
-		h.element("p", "soft", fmt.Sprintf("The whole report is in ConfigMap %s (%d bytes, %s).", raw.ConfigMap, raw.Bytes, raw.Digest))
+		b.Element("p", "soft", fmt.Sprintf("The whole report is in ConfigMap %s (%d bytes, %s).", raw.ConfigMap, raw.Bytes, raw.Digest))
 	}
-	h.add("</section>")
+	b.Add("</section>")
 }
 
 // reason of the verdict, or what the run is waiting for.
@@ -185,7 +176,7 @@ func facts(run *v1alpha1.PerfRun) []fact {
 		for _, one := range []struct {
 			name  string
 			added *v1alpha1.AddedLatency
-		}{{"Dapr adds to p50", at.Added.P50}, {"to p90", at.Added.P90}, {"to p99", at.Added.P99}} {
+		}{{"Dapr adds to p50", at.Added.P50}, {"Dapr adds to p90", at.Added.P90}, {"Dapr adds to p99", at.Added.P99}} {
 			if one.added != nil {
 				all = append(all, fact{one.name, one.added.Value.String(), interval(one.added)})
 			}

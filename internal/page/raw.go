@@ -105,9 +105,9 @@ func blockByBlock(run *v1alpha1.PerfRun, raw *rawdata.Document) (all []drawing, 
 		if c == nil {
 			c = &chart.XY{
 				Title:       fmt.Sprintf("p90 of each block, %d connections", b.Connections),
-				Description: "Each mark is one block; the lines are the medians. Hollow marks are blocks that broke a rule and are not counted.",
-				X:           chart.Axis{Label: "pair of blocks", Whole: true},
-				Y:           chart.Axis{Label: "p90 in ms"},
+				Description: "Each mark is one block; the lines are the medians. Equal distances are equal ratios. Hollow marks are blocks that broke a rule and are not counted.",
+				X:           chart.Axis{Label: "pair of blocks", Ticks: pairTicks(raw), Pad: 0.5},
+				Y:           chart.Axis{Label: "p90 in ms", Log: true},
 				Series:      []chart.Series{{Name: string(measure.Baseline)}, {Name: string(measure.Dapr)}},
 			}
 			byPoint[b.Point] = c
@@ -123,9 +123,22 @@ func blockByBlock(run *v1alpha1.PerfRun, raw *rawdata.Document) (all []drawing, 
 		}
 		arm := slices.Index([]measure.Arm{measure.Baseline, measure.Dapr}, b.Arm)
 		s := &c.Series[arm]
-		s.Points = append(s.Points, chart.Point{X: float64(b.Pair + 1), Y: millis(p90), Hollow: isInvalid(run, b)})
+		s.Points = append(s.Points, chart.Point{X: float64(b.Pair + 1), Y: max(millis(p90), 0.001), Hollow: isInvalid(run, b)})
 	}
 	return all, nil
+}
+
+// pairTicks are a dozen at most.
+func pairTicks(raw *rawdata.Document) (all []chart.Tick) {
+	pairs := 1
+	for _, b := range raw.Report.Blocks {
+		pairs = max(pairs, b.Pair+1)
+	}
+	step := (pairs + 11) / 12
+	for i := 1; i <= pairs; i += step {
+		all = append(all, chart.Tick{At: float64(i), Label: strconv.Itoa(i)})
+	}
+	return all
 }
 
 // acrossBlocks is the lowest and the highest quantile of an arm's blocks at a point, in ms; nil where there are none.
@@ -162,13 +175,20 @@ func isInvalid(run *v1alpha1.PerfRun, b measure.BlockReport) bool {
 // mostPoints of a line over time: more could not be told apart.
 const mostPoints = 400
 
+// shaded is what the figures over time have in common.
+const shaded = " The shaded times are the Dapr arm's blocks."
+
+func timeAxis() chart.Axis {
+	return chart.Axis{Label: "seconds since the first block began", Tight: true}
+}
+
 // overTime is the p99 of each interval of the whole run.
 func overTime(raw *rawdata.Document) drawing {
 	c := chart.XY{
 		Title:       "p99 over time",
-		Description: "The p99 of the response times of the requests that were due in each interval of the blocks; of several load testers, the highest.",
-		X:           chart.Axis{Label: "seconds since the first block began"},
-		Y:           chart.Axis{Label: "p99 in ms"},
+		Description: "The p99 of the response times of the requests that were due in each interval of the blocks; of several load testers, the highest." + shaded,
+		X:           timeAxis(),
+		Y:           chart.Axis{Label: "p99 in ms", Log: true},
 		Series:      []chart.Series{{Name: string(measure.Baseline), Line: true, Bare: true}, {Name: string(measure.Dapr), Line: true, Bare: true}},
 		Spans:       daprSpans(raw),
 	}
@@ -184,7 +204,7 @@ func overTime(raw *rawdata.Document) drawing {
 			}
 			if highest >= 0 {
 				at := since(raw, b.Start) + (float64(i)+0.5)*float64(raw.SeriesStep)
-				s.Points = append(s.Points, chart.Point{X: at, Y: float64(highest) / 1000, Gap: gap})
+				s.Points = append(s.Points, chart.Point{X: at, Y: max(float64(highest), 1) / 1000, Gap: gap})
 				gap = false
 			}
 		}
@@ -232,43 +252,58 @@ func thinned(points []chart.Point, join func(a, b chart.Point) chart.Point) []ch
 }
 
 // usageOverTime is the CPU and the memory of each component's pod.
-func usageOverTime(run *v1alpha1.PerfRun, raw *rawdata.Document) []drawing {
-	const shaded = " The shaded times are the Dapr arm's blocks."
-	cpu := chart.XY{
-		Title: "CPU over time", Description: "Mean vCPU between two readings of each process's own counter." + shaded,
-		X: chart.Axis{Label: "seconds since the first block began"}, Y: chart.Axis{Label: "vCPU"}, Spans: daprSpans(raw),
-	}
-	memory := chart.XY{
-		Title: "Memory over time", Description: "Resident memory at each reading." + shaded,
-		X: chart.Axis{Label: "seconds since the first block began"}, Y: chart.Axis{Label: "MiB"}, Spans: daprSpans(raw),
-	}
-	for _, series := range raw.Report.Usage {
-		if !isMain(run, series) || len(series.Readings) < 2 {
-			continue
+func usageOverTime(run *v1alpha1.PerfRun, raw *rawdata.Document) (all []drawing) {
+	for _, of := range []struct {
+		name         string
+		controlPlane bool
+	}{{"the run's pods", false}, {"the control plane", true}} {
+		cpu := chart.XY{
+			Title: "CPU of " + of.name + " over time", Description: "Mean vCPU between two readings of each process's own counter." + shaded,
+			X: timeAxis(), Y: chart.Axis{Label: "vCPU"}, Spans: daprSpans(raw),
 		}
-		name := name(run, v1alpha1.Component(series.Component), series.Pod)
-		used := chart.Series{Name: name, Line: true, Bare: true}
-		held := chart.Series{Name: name, Line: true, Bare: true}
-		for i, r := range series.Readings {
-			gap := i == 0 || series.Readings[i-1].Block != r.Block
-			held.Points = append(held.Points, chart.Point{X: since(raw, r.Time), Y: float64(r.Resident) / (1 << 20), Gap: gap})
-			if gap {
+		memory := chart.XY{
+			Title: "Memory of " + of.name + " over time", Description: "Resident memory at each reading." + shaded,
+			X: timeAxis(), Y: chart.Axis{Label: "MiB"}, Spans: daprSpans(raw),
+		}
+		for _, series := range raw.Report.Usage {
+			component := v1alpha1.Component(series.Component)
+			if isControlPlane(component) != of.controlPlane || !isMain(run, series) || len(series.Readings) < 2 {
 				continue
 			}
-			before := series.Readings[i-1]
-			if length := r.Time.Sub(before.Time).Seconds(); length > 0 && r.Started == before.Started {
-				newBlock := i == 1 || series.Readings[i-2].Block != r.Block
-				used.Points = append(used.Points, chart.Point{X: since(raw, r.Time) - length/2, Y: max(0, (r.CPUSeconds-before.CPUSeconds)/length), Gap: newBlock})
-			}
+			used, held := lines(raw, series.Readings)
+			name := name(run, component, series.Pod)
+			cpu.Series = append(cpu.Series, chart.Series{Name: name, Line: true, Bare: true, Points: used})
+			memory.Series = append(memory.Series, chart.Series{Name: name, Line: true, Bare: true, Points: held})
 		}
-		mean := func(a, b chart.Point) chart.Point { a.X, a.Y = (a.X+b.X)/2, (a.Y+b.Y)/2; return a }
-		used.Points, held.Points = thinned(used.Points, mean), thinned(held.Points, mean)
-		cpu.Series, memory.Series = append(cpu.Series, used), append(memory.Series, held)
+		if len(cpu.Series) > 0 {
+			all = append(all, cpu, memory)
+		}
 	}
-	if len(cpu.Series) == 0 {
-		return nil
+	return all
+}
+
+// shortest time between two readings that makes a point of a line of CPU, in seconds. Counters of /proc have steps of 10 ms: over less, one step
+// more or less would look like a peak.
+const shortest = 0.5
+
+// lines of a process's CPU and memory.
+func lines(raw *rawdata.Document, readings []measure.Reading) (used, held []chart.Point) {
+	from := readings[0]
+	newBlock := true
+	for i, r := range readings {
+		gap := i == 0 || readings[i-1].Block != r.Block
+		held = append(held, chart.Point{X: since(raw, r.Time), Y: float64(r.Resident) / (1 << 20), Gap: gap})
+		if gap || r.Started != from.Started {
+			from, newBlock = r, true
+			continue
+		}
+		if length := r.Time.Sub(from.Time).Seconds(); length >= shortest {
+			used = append(used, chart.Point{X: since(raw, r.Time) - length/2, Y: max(0, (r.CPUSeconds-from.CPUSeconds)/length), Gap: newBlock})
+			from, newBlock = r, false
+		}
 	}
-	return []drawing{cpu, memory}
+	mean := func(a, b chart.Point) chart.Point { a.X, a.Y = (a.X+b.X)/2, (a.Y+b.Y)/2; return a }
+	return thinned(used, mean), thinned(held, mean)
 }
 
 // isMain tells whether a series is of the source that the status has its figures from.
