@@ -13,6 +13,8 @@ VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 IMG ?= perfrun:latest
 # The image for actors.host: Java that deploy gives the operator; empty: none.
 ACTOR_HOST_JAVA_IMG ?=
+# Where install-plugin puts `kubectl perfrun`: by default where `go install` puts programs.
+INSTALL_DIR ?= $(or $(shell go env GOBIN),$(shell go env GOPATH)/bin)
 # Where the generated files go; verify puts them beside the checkout's own to compare the two.
 OUT ?= .
 # The version of Dapr on the local cluster, such as 1.16.0; empty: the newest that can be built, or what the cluster has.
@@ -126,15 +128,20 @@ reproduce: ## Measure everything that Dapr has published, on the cluster of KUBE
 
 ##@ Build
 
+# gRPC's tracing pages are not served, and their templates would keep 13 MB of unused methods in the program.
+GO_BUILD := CGO_ENABLED=0 go build -tags=grpcnotrace -trimpath -ldflags='-s -w -X main.version=$(VERSION)'
+
 .PHONY: build
 build: ## Build the binaries for this machine: .local/bin/perfrun for the image, .local/bin/kubectl-perfrun for people.
-	@# gRPC's tracing pages are not served, and their templates would keep 13 MB of unused methods in the program.
 	@mkdir -p $(BIN)
-	CGO_ENABLED=0 go build -tags=grpcnotrace -trimpath -ldflags='-s -w -X main.version=$(VERSION)' -o $(BIN)/ . ./cmd/kubectl-perfrun
+	$(GO_BUILD) -o $(BIN)/ . ./cmd/kubectl-perfrun
+	@cp cmd/kubectl-perfrun/kubectl_complete-perfrun $(BIN)/
 
 .PHONY: install-plugin
-install-plugin: ## Build `kubectl perfrun` and install it where `go install` puts programs, which should be in the PATH.
-	CGO_ENABLED=0 go install -trimpath -ldflags='-s -w -X main.version=$(VERSION)' ./cmd/kubectl-perfrun
+install-plugin: ## Build `kubectl perfrun` and its completion into INSTALL_DIR, which should be in the PATH.
+	@mkdir -p $(INSTALL_DIR)
+	$(GO_BUILD) -o $(INSTALL_DIR)/ ./cmd/kubectl-perfrun
+	install -m 755 cmd/kubectl-perfrun/kubectl_complete-perfrun $(INSTALL_DIR)/
 
 .PHONY: image
 image: build $(LOCALCLUSTER) ## Build the image without a container engine and load it into the local cluster.

@@ -10,13 +10,18 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
 // Main runs the command of the process's arguments and returns its exit code.
 func Main(version string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return codeOf(newRoot(version).ExecuteContext(ctx))
+	code, says := outcomeOf(newRoot(version).ExecuteContext(ctx))
+	if says != "" {
+		fmt.Fprintln(os.Stderr, "error:", says)
+	}
+	return code
 }
 
 func newRoot(version string) *cobra.Command {
@@ -30,20 +35,20 @@ func newRoot(version string) *cobra.Command {
 	}
 	c := newCluster()
 	c.flags.AddFlags(root.PersistentFlags())
-	root.AddCommand(watchCommand(c), reportCommand(c), rawCommand(c))
+	root.AddCommand(runCommand(c), listCommand(c), watchCommand(c), waitCommand(c), cancelCommand(c), resumeCommand(c), reportCommand(c), rawCommand(c))
+	utilruntime.Must(root.RegisterFlagCompletionFunc("namespace", cobra.NoFileCompletions))
 	return root
 }
 
-// codeOf tells how the process ends: 0, a verdict's own code (which has been explained already), or 1 with the error printed.
-func codeOf(err error) int {
+// outcomeOf tells how the process ends: 0, a verdict's own code (which has been explained already), or 1 with what there is to say.
+func outcomeOf(err error) (code int, says string) {
 	var verdict verdictError
 	switch {
 	case err == nil:
-		return 0
+		return 0, ""
 	case errors.As(err, &verdict):
-		return int(verdict)
+		return int(verdict), ""
 	default:
-		fmt.Fprintln(os.Stderr, "error:", err)
-		return 1
+		return 1, err.Error()
 	}
 }

@@ -48,11 +48,16 @@ func (c *cluster) client() (client.Client, string, error) {
 func get(ctx context.Context, c client.Reader, namespace, name string) (*v1alpha1.PerfRun, error) {
 	run := &v1alpha1.PerfRun{}
 	err := c.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, run)
-	switch {
-	case meta.IsNoMatchError(err):
-		return nil, fmt.Errorf("this cluster knows no PerfRuns: install perfrun first (make deploy, or its Helm chart): %w", err)
-	case err != nil:
-		return nil, fmt.Errorf("reading PerfRun %s/%s: %w", namespace, name, err)
+	if err != nil {
+		return nil, fmt.Errorf("reading PerfRun %s/%s: %w", namespace, name, explain(err))
 	}
 	return run, nil
+}
+
+// explain adds the way out to an error that says little of it.
+func explain(err error) error {
+	if meta.IsNoMatchError(err) {
+		return fmt.Errorf("this cluster knows no PerfRuns; install perfrun first (make deploy, or its Helm chart): %w", err)
+	}
+	return err
 }

@@ -53,11 +53,12 @@ const rawExample = `  kubectl perfrun raw invoke --percentile 99.99
 func rawCommand(on *cluster) *cobra.Command {
 	var o rawOptions
 	cmd := &cobra.Command{
-		Use:     "raw NAME | raw --file FILE",
-		Short:   "Read a PerfRun's raw data: any percentile, .hgrm, CSV, Fortio's JSON",
-		Long:    rawLong,
-		Example: rawExample,
-		Args:    cobra.MaximumNArgs(1),
+		Use:               "raw NAME | raw --file FILE",
+		Short:             "Read a PerfRun's raw data: any percentile, .hgrm, CSV, Fortio's JSON",
+		Long:              rawLong,
+		Example:           rawExample,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: on.completeRuns(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runRaw(cmd.Context(), on, o, args, cmd.OutOrStdout())
 		},

@@ -23,8 +23,9 @@ func reportCommand(on *cluster) *cobra.Command {
 		Short: "Print a PerfRun's result: latency of both arms, what Dapr adds, CPU and memory",
 		Long: `Print a PerfRun's result: latency of both arms, what Dapr adds, CPU and memory.
 With -o it is one HTML page instead, with figures and their tables, which needs nothing from elsewhere.`,
-		Example: "  kubectl perfrun report invoke\n  kubectl perfrun report invoke -o report.html",
-		Args:    cobra.ExactArgs(1),
+		Example:           "  kubectl perfrun report invoke\n  kubectl perfrun report invoke -o report.html",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: on.completeRuns(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, namespace, err := on.client()
 			if err != nil {
