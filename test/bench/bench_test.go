@@ -78,7 +78,7 @@ func TestTruthOfARealLoad(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	b := &bench{self: os.Args[0], duration: time.Second, costDuration: time.Second, alternations: 1, seed: 1, mostOthers: 1000, began: time.Now(),
-		transit: []transit{{mode: probeStamp, rps: 200}}}
+		transit: []transit{{mode: probeThere, at: point{200, 4}}}}
 	if err := b.probe(ctx, &b.transit[0]); err != nil {
 		t.Fatal(err)
 	}

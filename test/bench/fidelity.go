@@ -134,12 +134,12 @@ func (b *bench) driveOnce(ctx context.Context, role string, c benchCase, at poin
 	if n := int64(seen.requests()); n != got.Succeeded || n < int64(calls*at.connections)*99/100 {
 		return got, fmt.Errorf("%s: %d of %d requests, the server has seen %d", role, got.Succeeded, calls*at.connections, n)
 	}
-	transit := loopbackAt(at.rps, b.transit, b.seed)
-	load := plannedLoad{start: got.Start, rps: at.rps, connections: at.connections, calls: calls, transit: transit}
+	there := wayAt(at, b.transit, b.seed)
+	load := plannedLoad{start: got.Start, rps: at.rps, connections: at.connections, calls: calls, there: there}
 	if got.responses, err = load.responses(seen); err != nil {
 		return got, fmt.Errorf("%s: %w", role, err)
 	}
-	got.services, got.unstamped = seen.services(transit), seen.Unstamped
+	got.services, got.unstamped = seen.services(there), seen.Unstamped
 	return got, nil
 }
 

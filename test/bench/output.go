@@ -63,11 +63,11 @@ func costCSV(table []comparison) [][]string {
 }
 
 func printTransit(w io.Writer, all []transit) {
-	fmt.Fprintln(w, "\nTransit: what a client measures of a request beyond the server's own record of it, request by request, over 1 connection.")
+	fmt.Fprintln(w, "\nTransit: what a client measures of a request beyond the server's own record of it, request by request.")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "client\trps\tp10 us\tp50 us\tp90 us\tp99 us\t")
+	fmt.Fprintln(t, "client\trps\tconns\tp10 us\tp50 us\tp90 us\tp99 us\t")
 	for _, one := range all {
-		fmt.Fprintf(t, "%s\t%s\t", one.mode, shortest(one.rps))
+		fmt.Fprintf(t, "%s\t%s\t%d\t", one.mode, shortest(one.at.rps), one.at.connections)
 		for _, q := range []float64{0.1, 0.5, 0.9, 0.99} {
 			if value, ok := quantile(one.extra, q); ok {
 				fmt.Fprintf(t, "%s\t", fixed(micros(value), 1))
@@ -78,7 +78,7 @@ func printTransit(w io.Writer, all []transit) {
 		fmt.Fprintln(t)
 	}
 	_ = t.Flush()
-	fmt.Fprintln(w, "Each request of the truth below is given one of those that the last client has seen at the load's rate.")
+	fmt.Fprintln(w, "Each request of the truth below is given one of the ways there that were seen under a load like its own.")
 }
 
 const legend = `

@@ -77,9 +77,9 @@ func TestTables(t *testing.T) {
 		}
 	}
 	out.Reset()
-	printTransit(&out, []transit{{probeSpin, 1000, slices.Concat(slices.Repeat([]int64{9000}, 40), slices.Repeat([]int64{12340}, 60))}})
+	printTransit(&out, []transit{{probeSpin, point{1000, 1}, slices.Concat(slices.Repeat([]int64{9000}, 40), slices.Repeat([]int64{12340}, 60))}})
 	printCost(&out, []comparison{{"CPU per request", "us", "x", 50, 40, 1.25, 1, 1.5, 6}})
-	for _, want := range []string{"spinning 1000 9.0 12.3 12.3 -", "CPU per request us x 50.0 40.0 1.250 1.000 1.500 6"} {
+	for _, want := range []string{"spinning 1000 1 9.0 12.3 12.3 -", "CPU per request us x 50.0 40.0 1.250 1.000 1.500 6"} {
 		if !slices.ContainsFunc(fields(out.String()), func(l []string) bool { return slices.Equal(l, strings.Fields(want)) }) {
 			t.Errorf("there is no line %q in\n%s", want, out.String())
 		}
@@ -167,16 +167,5 @@ func TestWholeLoad(t *testing.T) {
 		if calls, d := wholeLoad(tc.rps, tc.connections, tc.atLeast); calls != tc.calls || d != tc.duration {
 			t.Errorf("%g/s over %d for %s: %d calls in %s", tc.rps, tc.connections, tc.atLeast, calls, d)
 		}
-	}
-}
-
-func TestSubtract(t *testing.T) {
-	seen := history{Connections: [][]record{{at(0, 5), at(10, 5), at(20, 5)}}}
-	got, err := subtract([]int64{9, 7, 8}, seen)
-	if d := cmp.Diff([]int64{2, 3, 4}, got); d != "" || err != nil {
-		t.Error(d, err)
-	}
-	if _, err := subtract([]int64{9}, seen); err == nil {
-		t.Error("records of other requests were taken")
 	}
 }

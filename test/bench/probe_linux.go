@@ -6,126 +6,96 @@ import (
 	"io"
 	"net"
 	"runtime"
-	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 )
 
-// probe sends requests one at a time and measures each, by a client as simple as can be.
+// probe sends requests and measures each, by a client as simple as can be.
 func probe(job probeJob) (probeResult, error) {
-	conn, err := net.Dial("tcp", job.Addr)
-	if err != nil {
-		return probeResult{}, fmt.Errorf("probing: %w", err)
+	result := probeResult{Connections: make([][]sent, job.Connections)}
+	var group errgroup.Group
+	begin := time.Now()
+	for i := range job.Connections {
+		group.Go(func() (err error) {
+			// Staggered, as the requests of a load are.
+			time.Sleep(time.Until(begin.Add(job.Pause * time.Duration(i) / time.Duration(job.Connections))))
+			result.Connections[i], err = probeOne(job)
+			return err
+		})
 	}
-	defer func() { _ = conn.Close() }()
-	exchange := func() (time.Time, error) { return viaGo(conn) }
-	switch job.Mode {
-	case probeStamp:
-		raw, err := conn.(*net.TCPConn).SyscallConn()
-		if err != nil {
-			return probeResult{}, fmt.Errorf("probing: %w", err)
-		}
-		if err := stamping(raw); err != nil {
-			return probeResult{}, fmt.Errorf("probing: %w", err)
-		}
-		exchange = func() (time.Time, error) { return viaStamps(conn, raw) }
-	case probeSpin, probeBlock:
-		// The descriptor of File is a second one for the same socket, and is blocking.
-		file, err := conn.(*net.TCPConn).File()
-		if err != nil {
-			return probeResult{}, fmt.Errorf("probing: %w", err)
-		}
-		defer func() { _ = file.Close() }()
-		fd := int(file.Fd())
-		if err := unix.SetNonblock(fd, job.Mode == probeSpin); err != nil {
-			return probeResult{}, fmt.Errorf("probing: %w", err)
-		}
-		exchange = func() (time.Time, error) { return viaKernel(fd) }
-	}
-	runtime.LockOSThread()
-	result := probeResult{Took: make([]int64, 0, job.Calls)}
-	// One more than is measured, which opens the connection.
-	for i := range job.Calls + 1 {
-		time.Sleep(job.Pause)
-		start := time.Now()
-		end, err := exchange()
-		if err != nil {
-			return result, fmt.Errorf("probing: %w", err)
-		}
-		if i > 0 {
-			result.Took = append(result.Took, int64(end.Sub(start)))
-		}
+	if err := group.Wait(); err != nil {
+		return result, fmt.Errorf("probing: %w", err)
 	}
 	return result, nil
 }
 
+// probeOne probes over one connection.
+func probeOne(job probeJob) ([]sent, error) {
+	conn, err := net.Dial("tcp", job.Addr)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }()
+	answer := make([]byte, len(anAnswer))
+	exchange := func() error { return viaGo(conn, answer) }
+	if job.Mode == probeSpin || job.Mode == probeBlock {
+		// The descriptor of File is a second one for the same socket, and is blocking.
+		file, err := conn.(*net.TCPConn).File()
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		fd := int(file.Fd())
+		if err := unix.SetNonblock(fd, job.Mode == probeSpin); err != nil {
+			return nil, err
+		}
+		exchange = func() error { return viaKernel(fd, answer) }
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+	}
+	requests := make([]sent, 0, job.Calls)
+	// One more than is measured, which opens the connection.
+	for i := range job.Calls + 1 {
+		time.Sleep(job.Pause)
+		start := time.Now()
+		if err := exchange(); err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			requests = append(requests, sent{At: start.UnixNano(), Took: int64(time.Since(start))})
+		}
+	}
+	return requests, nil
+}
+
 var probeRequest = append([]byte(fmt.Sprintf("POST /echo HTTP/1.1\r\nHost: probe\r\nContent-Length: %d\r\n\r\n", answerBytes)), make([]byte, answerBytes)...)
 
-// answerBuffer is used by one probe at a time.
-var answerBuffer = make([]byte, len(anAnswer))
-
-// The exchanges return when the answer was there.
-
-func viaGo(conn net.Conn) (time.Time, error) {
+func viaGo(conn net.Conn, answer []byte) error {
 	if _, err := conn.Write(probeRequest); err != nil {
-		return time.Time{}, err
+		return err
 	}
-	_, err := io.ReadFull(conn, answerBuffer)
-	return time.Now(), err
+	_, err := io.ReadFull(conn, answer)
+	return err
 }
 
 // viaKernel waits in read(2), or asks again and again if the socket does not block.
-func viaKernel(fd int) (time.Time, error) {
+func viaKernel(fd int, answer []byte) error {
 	if _, err := unix.Write(fd, probeRequest); err != nil {
-		return time.Time{}, err
+		return err
 	}
-	for got := 0; got < len(answerBuffer); {
-		n, err := unix.Read(fd, answerBuffer[got:])
+	for got := 0; got < len(answer); {
+		n, err := unix.Read(fd, answer[got:])
 		switch {
 		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
 			continue
 		case err != nil:
-			return time.Time{}, err
+			return err
 		case n == 0:
-			return time.Time{}, io.ErrUnexpectedEOF
+			return io.ErrUnexpectedEOF
 		}
 		got += n
 	}
-	return time.Now(), nil
-}
-
-func stamping(raw syscall.RawConn) (err error) {
-	if controlErr := raw.Control(func(fd uintptr) {
-		err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stampingFlags)
-	}); controlErr != nil {
-		return controlErr
-	}
-	return err
-}
-
-var stampBuffer = make([]byte, 256)
-
-func viaStamps(conn net.Conn, raw syscall.RawConn) (at time.Time, err error) {
-	if _, err := conn.Write(probeRequest); err != nil {
-		return at, err
-	}
-	for got := 0; got < len(answerBuffer); {
-		var n, control int
-		if readErr := raw.Read(func(fd uintptr) (done bool) {
-			n, control, _, _, err = unix.Recvmsg(int(fd), answerBuffer[got:], stampBuffer, 0)
-			return !errors.Is(err, unix.EAGAIN)
-		}); readErr != nil {
-			return at, readErr
-		}
-		if err != nil {
-			return at, err
-		}
-		if n == 0 {
-			return at, io.ErrUnexpectedEOF
-		}
-		got += n
-		at = time.Unix(0, kernelStamp(stampBuffer[:control]))
-	}
-	return at, nil
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -65,7 +66,7 @@ func listen(job serverJob) (*server, int, error) {
 	if job.Record {
 		// Accepted sockets inherit it. The kernel begins to stamp some milliseconds after the first socket has asked for it, so it is
 		// asked for before there is a client.
-		if err = unix.SetsockoptInt(s.listener, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stampingFlags); err != nil {
+		if err = unix.SetsockoptInt(s.listener, unix.SOL_SOCKET, unix.SO_TIMESTAMPING, stampComing|stampGoing); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -148,7 +149,11 @@ func (s *server) accept() error {
 func (s *server) read(conn *serverConn) error {
 	n, stamp, err := s.receive(conn.fd)
 	switch {
-	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
+	case errors.Is(err, unix.EAGAIN):
+		// Nothing to read: what woke the server is a stamp that came too late to be used.
+		s.left(conn.fd, math.MaxInt64)
+		return nil
+	case errors.Is(err, unix.EINTR):
 		return nil
 	case err != nil || n == 0:
 		// The client has gone.
@@ -189,12 +194,34 @@ func (s *server) receive(fd int) (n int, stamp int64, err error) {
 }
 
 func (s *server) send(conn *serverConn) error {
-	s.departed(conn, time.Now().UnixNano())
+	now := time.Now().UnixNano()
 	// An answer fits into an empty socket. A client that has gone is found out when it is read from.
 	if n, err := unix.Write(conn.fd, anAnswer); err == nil && n < len(anAnswer) {
 		return fmt.Errorf("the socket took %d of %d bytes", n, len(anAnswer))
 	}
+	if s.job.Record {
+		if stamp := s.left(conn.fd, now); stamp != 0 {
+			now = stamp
+		} else {
+			s.seen.Unstamped++
+		}
+	}
+	s.departed(conn, now)
 	return nil
+}
+
+// left is when the kernel put the answer that was written after a time on its way; 0 if it does not say. On loopback it knows as soon as
+// the answer is written. Stamps of earlier answers are thrown away.
+func (s *server) left(fd int, after int64) (stamp int64) {
+	for {
+		_, control, _, _, err := unix.Recvmsg(fd, s.buffer, s.control, unix.MSG_ERRQUEUE)
+		if err != nil {
+			return 0
+		}
+		if stamp = kernelStamp(s.control[:control]); stamp >= after {
+			return stamp
+		}
+	}
 }
 
 // complete tells whether a request has arrived to its end.

@@ -7,8 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stampingFlags of SO_TIMESTAMPING: the kernel's own clock, when a packet comes in.
-const stampingFlags = unix.SOF_TIMESTAMPING_SOFTWARE | unix.SOF_TIMESTAMPING_RX_SOFTWARE
+// Flags of SO_TIMESTAMPING: the kernel's own clock, when a packet comes in, and for the server also when one goes out, without the packet.
+const (
+	stampComing = unix.SOF_TIMESTAMPING_SOFTWARE | unix.SOF_TIMESTAMPING_RX_SOFTWARE
+	stampGoing  = unix.SOF_TIMESTAMPING_TX_SOFTWARE | unix.SOF_TIMESTAMPING_OPT_TSONLY
+)
 
 // kernelStamp is the software time stamp among a message's control data, in nanoseconds of the system clock; 0 if there is none.
 // It is the first of three struct timespec (Documentation/networking/timestamping.rst).

@@ -13,7 +13,7 @@ import (
 type record struct {
 	// Arrival is when the kernel put the request into the server's socket: before the server was woken for it.
 	Arrival int64
-	// Departure is when the server handed the answer to the kernel.
+	// Departure is when the kernel put the answer on its way: after the server's own work of handing it over.
 	Departure int64
 	// Delay is what was drawn for this request.
 	Delay int64
@@ -40,7 +40,7 @@ type history struct {
 	// Connections hold the requests of each, in order, without the first, which only opens it.
 	Connections [][]record
 	Stalls      []window
-	// Unstamped requests came without the kernel's time; their Arrival is when the server read them.
+	// Unstamped are the times that the kernel did not tell; instead, they are when the server read or wrote.
 	Unstamped int
 }
 
@@ -52,11 +52,11 @@ func (h history) requests() (n int) {
 }
 
 // services are the true service times, sorted: from the send to the answer's arrival at a client like that of responses.
-func (h history) services(transit *loopback) []int64 {
+func (h history) services(there *way) []int64 {
 	var all []int64
 	for _, c := range h.Connections {
 		for _, r := range c {
-			all = append(all, r.service()+transit.draw())
+			all = append(all, there.draw()+r.service())
 		}
 	}
 	slices.Sort(all)
@@ -70,7 +70,7 @@ type plannedLoad struct {
 	rps         float64
 	connections int
 	calls       int
-	transit     *loopback
+	there       *way
 }
 
 // stagger of a connection's first request.
@@ -128,8 +128,8 @@ func (p plannedLoad) offset(records []record) int64 {
 //
 // A load tester is late, so the server's record is that of a load slightly different from the one that was meant. What the server
 // added of its own to each request (waking up, waiting for a processor) is in the record; so each request is moved to where it
-// should have begun, gets its delay, its stall if there is one then, and what the server really added to it. The way there and back
-// is the loopback's own: the client is one that neither sleeps nor is ever kept from running.
+// should have begun, gets the way there, its delay, its stall if there is one then, and what the server really added to it. There is no
+// way back: on loopback, the answer is at the client as soon as it has left.
 func (p plannedLoad) responses(h history) ([]int64, error) {
 	connections, err := p.assign(h.Connections)
 	if err != nil {
@@ -141,7 +141,7 @@ func (p plannedLoad) responses(h history) ([]int64, error) {
 		for call, r := range records {
 			due := p.due(connection, call)
 			added := r.Departure - leave(r.Arrival+r.Delay, h.Stalls)
-			free = leave(max(due, free)+r.Delay, h.Stalls) + added + p.transit.draw()
+			free = leave(max(due, free)+p.there.draw()+r.Delay, h.Stalls) + added
 			all = append(all, free-due)
 		}
 	}

@@ -17,16 +17,17 @@ func at(arrival, delay int64) record {
 	return record{Arrival: arrival, Departure: arrival + delay, Delay: delay}
 }
 
-// always is a loopback that takes each request so long.
-func always(extra int64) *loopback {
-	return loopbackAt(1000, []transit{{probeBlock, 1000, []int64{1}}, {probeStamp, 100, []int64{2}}, {probeStamp, 1000, []int64{extra}}}, 1)
+// always is a way that takes each request so long.
+func always(extra int64) *way {
+	at := point{1000, 4}
+	return wayAt(at, []transit{{probeBlock, at, []int64{1}}, {probeThere, point{1000, 1}, []int64{2}}, {probeThere, at, []int64{extra}}}, 1)
 }
 
 func TestResponses(t *testing.T) {
 	// Two connections at 100/s: one request each 20 ms on each, stretched to 40 ms for 2 calls and to 30 ms for 3.
-	two := plannedLoad{start: 1000 * ms, rps: 100, connections: 2, calls: 2, transit: always(0)}
-	one := plannedLoad{start: 0, rps: 100, connections: 1, calls: 3, transit: always(0)}
-	far := plannedLoad{start: 0, rps: 100, connections: 1, calls: 3, transit: always(ms / 2)}
+	two := plannedLoad{start: 1000 * ms, rps: 100, connections: 2, calls: 2, there: always(0)}
+	one := plannedLoad{start: 0, rps: 100, connections: 1, calls: 3, there: always(0)}
+	far := plannedLoad{start: 0, rps: 100, connections: 1, calls: 3, there: always(ms / 2)}
 	tests := map[string]struct {
 		load plannedLoad
 		h    history
@@ -54,8 +55,8 @@ func TestResponses(t *testing.T) {
 			one, history{Connections: [][]record{{at(0, 20*ms), at(26*ms, 2*ms), at(30*ms, ms)}}},
 			[]int64{ms, 7 * ms, 20 * ms},
 		},
-		// Each is later by the way there and back, the second by that of the first too.
-		"the loopback counts": {
+		// Each is later by the way there, the second by that of the first too.
+		"the way there counts": {
 			far, history{Connections: [][]record{{at(0, 20*ms), at(20*ms, 2*ms), at(30*ms, ms)}}},
 			[]int64{ms + ms/2, 8 * ms, 20*ms + ms/2},
 		},
@@ -85,6 +86,25 @@ func TestResponses(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+// TestExtra: the server's connections are in another order than the probe's.
+func TestExtra(t *testing.T) {
+	probed := [][]sent{{{At: 10 * ms, Took: 6 * ms}, {At: 30 * ms, Took: 7 * ms}}, {{At: 11 * ms, Took: 8 * ms}, {At: 31 * ms, Took: 7 * ms}}}
+	seen := [][]record{
+		{{Arrival: 18 * ms, Departure: 19 * ms}, {Arrival: 34 * ms, Departure: 38 * ms}},
+		{{Arrival: 12 * ms, Departure: 15 * ms}, {Arrival: 32 * ms, Departure: 37 * ms}},
+	}
+	for mode, want := range map[string][]int64{probeThere: {2 * ms, 2 * ms, 3 * ms, 7 * ms}, probeSpin: {2 * ms, 3 * ms, 3 * ms, 7 * ms}} {
+		if got, err := extra(mode, probed, seen); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v", mode, got, err)
+		}
+	}
+	for name, records := range map[string][][]record{"too few": seen[:1], "none": {nil, nil}, "another's": {seen[0], {seen[1][0], {Arrival: 29 * ms, Departure: 37 * ms}}}} {
+		if _, err := extra(probeThere, probed, records); !errors.Is(err, errProbe) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
