@@ -15,8 +15,8 @@ import (
 type Conn struct {
 	// An interface, since *net.TCPConn has ways to read that would pass Read by.
 	net.Conn
-	receiver receiver
-	last     time.Time
+	receiver    receiver
+	asked, last time.Time
 }
 
 // Dial connects to addr.
@@ -43,12 +43,18 @@ func (c *Conn) Read(p []byte) (n int, err error) { return c.receive(nil, p) }
 func (c *Conn) Ask(request, p []byte) (n int, err error) { return c.receive(request, p) }
 
 func (c *Conn) receive(request, p []byte) (n int, err error) {
-	n, at, err := c.receiver.receive(request, p)
+	n, asked, at, err := c.receiver.receive(request, p)
+	if len(request) > 0 {
+		c.asked = asked
+	}
 	if n > 0 {
 		c.last = at
 	}
 	return n, err
 }
+
+// Asked is when the newest request of Ask was handed to the kernel, by this process's clock: the last moment before.
+func (c *Conn) Asked() time.Time { return c.asked }
 
 // Last is when the kernel received the newest of the bytes that were read, by the system clock; zero if it does not say.
 func (c *Conn) Last() time.Time { return c.last }

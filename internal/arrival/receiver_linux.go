@@ -26,7 +26,8 @@ type receiver struct {
 	try  func(fd uintptr) (done bool)
 	// unsent is to be written before p is read into; nil if nothing is.
 	unsent, p []byte
-	// What came of writing, and of reading.
+	// When writing began; what came of it, and of reading.
+	asked    time.Time
 	writeErr error
 	n        int
 	errno    syscall.Errno
@@ -58,7 +59,7 @@ func (r *receiver) step(fd uintptr) (done bool) {
 	if request := r.unsent; request != nil {
 		// Reading has begun: whatever arrives from here on ends the wait that "not done" leads to (net's poller keeps it in mind), be it
 		// before that wait begins.
-		r.unsent = nil
+		r.unsent, r.asked = nil, time.Now()
 		_, r.writeErr = r.conn.Write(request)
 		return r.writeErr != nil
 	}
@@ -80,21 +81,21 @@ func (r *receiver) recvmsg(fd uintptr) {
 	r.n, r.errno = int(n), errno
 }
 
-func (r *receiver) receive(unsent, p []byte) (n int, at time.Time, err error) {
-	r.unsent, r.p, r.writeErr = unsent, p, nil
+func (r *receiver) receive(unsent, p []byte) (n int, asked, at time.Time, err error) {
+	r.unsent, r.p, r.asked, r.writeErr = unsent, p, time.Time{}, nil
 	err = r.raw.Read(r.try)
 	r.p, r.vector.Base = nil, nil
 	switch {
 	case err != nil:
-		return 0, at, err
+		return 0, r.asked, at, err
 	case r.writeErr != nil:
-		return 0, at, r.writeErr
+		return 0, r.asked, at, r.writeErr
 	case r.errno != 0:
-		return 0, at, os.NewSyscallError("recvmsg", r.errno)
+		return 0, r.asked, at, os.NewSyscallError("recvmsg", r.errno)
 	case r.n == 0 && len(p) > 0:
-		return 0, at, io.EOF
+		return 0, r.asked, at, io.EOF
 	}
-	return r.n, stampIn(r.control[:r.message.Controllen]), nil
+	return r.n, r.asked, stampIn(r.control[:r.message.Controllen]), nil
 }
 
 // stampIn finds the software time stamp, the first of three struct timespec; zero if there is none.

@@ -15,12 +15,13 @@ func (r *receiver) prepare(conn net.Conn) error {
 	return nil
 }
 
-func (r *receiver) receive(unsent, p []byte) (n int, at time.Time, err error) {
+func (r *receiver) receive(unsent, p []byte) (n int, asked, at time.Time, err error) {
 	if len(unsent) > 0 {
+		asked = time.Now()
 		if _, err := r.conn.Write(unsent); err != nil {
-			return 0, at, err
+			return 0, asked, at, err
 		}
 	}
 	n, err = r.conn.Read(p)
-	return n, at, err
+	return n, asked, at, err
 }

@@ -24,10 +24,18 @@ type sample struct {
 // client sends requests over one connection, one at a time.
 type client interface {
 	// exchange sends one request and reads its whole answer, and gives up soon after the plan's request timeout. now is what the time is.
-	// code is the answer's status, or noAnswer. arrived is when the kernel had the answer's last byte, by the system clock; zero if it
-	// does not say.
-	exchange(ctx context.Context, now time.Time) (code int, arrived time.Time)
+	exchange(ctx context.Context, now time.Time) exchanged
 	close()
+}
+
+// exchanged is what became of a request.
+type exchanged struct {
+	// code is the answer's status, or noAnswer.
+	code int
+	// sent is when the request was handed to the kernel; zero if the client does not say, or had to open a connection first.
+	sent time.Time
+	// arrived is when the kernel had the answer's last byte, by the system clock; zero if it does not say.
+	arrived time.Time
 }
 
 // connection is a Runnable of Fortio's periodic runner, which tells it when to send, and keeps what became of each request. One goroutine
@@ -76,26 +84,29 @@ func (c *connection) record(ctx context.Context) (ok bool) {
 
 func isGood(code int) bool { return code >= 200 && code <= 299 }
 
-// send sends one request. What it took is until the kernel had the answer: how long this process then waited for a processor is its own
-// affair.
+// send sends one request. What it took is from when the kernel was given the request until it had the answer: what this process does
+// before, and how long it then waits for a processor, is its own affair.
 func (c *connection) send(ctx context.Context) (start time.Time, took time.Duration, code int) {
 	start = time.Now()
-	code, arrived := c.client.exchange(ctx, start)
+	got := c.client.exchange(ctx, start)
+	if !got.sent.IsZero() {
+		start = got.sent
+	}
 	took = max(1, time.Since(start))
-	if code == noAnswer {
-		return start, took, code
+	if got.code == noAnswer {
+		return start, took, noAnswer
 	}
 	// The system clock's difference; arrived has no other. A step of that clock in between would show as an arrival before the send,
 	// or after the answer was read.
-	if d := arrived.Sub(start.Round(0)); d > 0 && d <= took {
+	if d := got.arrived.Sub(start.Round(0)); d > 0 && d <= took {
 		took = d
 	} else {
 		c.unstamped++
 	}
 	if took > c.timeout {
-		code = noAnswer
+		return start, took, noAnswer
 	}
-	return start, took, code
+	return start, took, got.code
 }
 
 // dial makes the connections of a block with room for so many samples each. Nothing is sent yet. ids are those of the actors that the

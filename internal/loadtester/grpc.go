@@ -76,9 +76,9 @@ func newGRPCClient(plan *measure.Plan, endpoint measure.Endpoint) (*grpcClient, 
 
 // exchange makes one call. It ends the call itself when the time is over: a deadline would go with the call and have every server on
 // the way keep the time too, which it does not over HTTP.
-func (c *grpcClient) exchange(ctx context.Context, _ time.Time) (code int, arrived time.Time) {
-	code, arrived, _ = c.call(ctx)
-	return code, arrived
+func (c *grpcClient) exchange(ctx context.Context, _ time.Time) exchanged {
+	code, arrived, _ := c.call(ctx)
+	return exchanged{code: code, arrived: arrived}
 }
 
 // call is exchange that also tells what the server or gRPC says about an error.

@@ -121,16 +121,16 @@ func TestGRPCArrival(t *testing.T) {
 	stamped := 0
 	for range 20 {
 		start := time.Now()
-		code, arrived := client.exchange(context.Background(), time.Now())
+		got := client.exchange(context.Background(), time.Now())
 		took := time.Since(start)
-		if code != 200 {
-			t.Fatalf("code %d", code)
+		if got.code != 200 {
+			t.Fatalf("code %d", got.code)
 		}
-		if arrived.IsZero() {
+		if got.arrived.IsZero() {
 			continue
 		}
 		stamped++
-		if d := arrived.Sub(start.Round(0)); d < slow || d > took {
+		if d := got.arrived.Sub(start.Round(0)); d < slow || d > took {
 			t.Errorf("the answer arrived after %s, the call took %s", d, took)
 		}
 	}
@@ -182,18 +182,18 @@ func TestGRPCServerThatGoesAndComesBack(t *testing.T) {
 	}
 	defer client.close()
 	ctx := context.Background()
-	if code, _ := client.exchange(ctx, time.Now()); code != 200 {
+	if code := client.exchange(ctx, time.Now()).code; code != 200 {
 		t.Fatalf("at first: code %d", code)
 	}
 	first.Stop()
-	if code, _ := client.exchange(ctx, time.Now()); code != noAnswer {
+	if code := client.exchange(ctx, time.Now()).code; code != noAnswer {
 		t.Errorf("while nobody listens: code %d", code)
 	}
 	second := target.New().GRPCServer()
 	go func() { _ = second.Serve(listening(t, addr)) }()
 	defer second.Stop()
 	for end := time.Now().Add(5 * time.Second); ; {
-		code, _ := client.exchange(ctx, time.Now())
+		code := client.exchange(ctx, time.Now()).code
 		if code == 200 {
 			break
 		}

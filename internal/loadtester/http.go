@@ -89,23 +89,28 @@ func newActorClient(addr string, request []byte, timeout time.Duration, ids *act
 var errUnheard = errors.New("the server has closed the connection")
 
 // exchange sends the request and reads the whole answer.
-func (c *httpClient) exchange(ctx context.Context, now time.Time) (code int, arrived time.Time) {
+func (c *httpClient) exchange(ctx context.Context, now time.Time) exchanged {
 	if c.ids != nil {
 		c.ids.put(c.digits)
 	}
 	reused := c.wire.Conn != nil
-	code, arrived, err := c.once(ctx, now)
+	got, err := c.once(ctx, now)
 	if errors.Is(err, errUnheard) && reused {
 		// A server may close a connection that has been idle for long, which shows only now.
-		code, arrived, err = c.once(ctx, now)
+		reused = false
+		got, err = c.once(ctx, now)
 	}
 	if err != nil {
-		return noAnswer, time.Time{}
+		return exchanged{code: noAnswer}
 	}
-	return code, arrived
+	if !reused {
+		// Opening a connection is a part of what the request took.
+		got.sent = time.Time{}
+	}
+	return got
 }
 
-func (c *httpClient) once(ctx context.Context, now time.Time) (code int, arrived time.Time, err error) {
+func (c *httpClient) once(ctx context.Context, now time.Time) (got exchanged, err error) {
 	keep := false
 	defer func() {
 		if !keep {
@@ -113,25 +118,25 @@ func (c *httpClient) once(ctx context.Context, now time.Time) (code int, arrived
 		}
 	}()
 	if err := c.connect(ctx, now); err != nil {
-		return 0, arrived, err
+		return got, err
 	}
 	if err := c.extend(now); err != nil {
-		return 0, arrived, err
+		return got, err
 	}
 	c.wire.unsent = c.request
 	if _, err := c.reader.Peek(1); err != nil {
-		return 0, arrived, unheard(err)
+		return got, unheard(err)
 	}
 	answer, err := readHead(c.reader)
 	if err != nil {
-		return 0, arrived, err
+		return got, err
 	}
 	if err := answer.skipBody(c.reader); err != nil {
-		return 0, arrived, err
+		return got, err
 	}
 	// Bytes beyond the answer's end belong to no request: such a connection is not to be trusted with another.
 	keep = !answer.last && c.reader.Buffered() == 0
-	return answer.code, c.wire.Last(), nil
+	return exchanged{code: answer.code, sent: c.wire.Asked(), arrived: c.wire.Last()}, nil
 }
 
 // extend gives a request that begins now its timeout, and up to an eighth more: the connection's deadline is a timer of the runtime's, and
