@@ -39,6 +39,11 @@ while IFS= read -r name; do
   grep -qF -e "\"$name\"" -e "func $name(" "${tests[@]}" || wrong "docs/faults.md names a test that does not exist: $name" "grep -n '$name' docs/faults.md"
 done < <(awk -F'|' '/^\| / && NF == 6 {print $5}' docs/faults.md | grep -o '`[^`]*`' | tr -d '`' | sort -u)
 
+echo "verify: the reasons that docs/troubleshooting.md explains"
+while IFS= read -r reason; do
+  grep -qF "\`$reason\`" docs/troubleshooting.md || wrong "docs/troubleshooting.md does not know the reason $reason." "grep -n '\"$reason\"' api/v1alpha1/*conditions.go"
+done < <(sed -n 's/^\tReason[A-Za-z]* = "\(.*\)"$/\1/p' api/v1alpha1/*conditions.go)
+
 echo "verify: shell scripts"
 while IFS= read -r script; do
   bash -n "$script" || wrong "$script does not parse." "bash -n $script"
