@@ -23,6 +23,8 @@ DAPR ?=
 DAPR_HA ?=
 # More arguments for `go test`, such as TESTFLAGS='-run Latency -v'.
 TESTFLAGS ?=
+# How many specs the end-to-end suite runs at a time, of those that do not need the cluster to themselves. TESTFLAGS for it are Ginkgo's: '-ginkgo.focus=Dapr'.
+E2E_PROCS ?= 3
 # More arguments for the benchmark, such as BENCHFLAGS='-full -duration=1m'.
 BENCHFLAGS ?=
 # More arguments for the reproduction, such as REPRODUCEFLAGS='-only=actors,controlplane'.
@@ -112,7 +114,7 @@ e2e: cluster-up $(BIN)/fortio $(BIN)/redis ## Run the end-to-end suite on the lo
 	@image=$$(hack/image-java.sh); ACTOR_HOST_JAVA_IMG=$$image hack/deploy-local.sh
 	E2E_FORTIO_IMAGE=$$(hack/image.sh fortio) E2E_REDIS_IMAGE=$$(hack/image.sh redis) \
 		E2E_LOCALCLUSTER=$(LOCALCLUSTER) KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) \
-		go test ./test/e2e -count=1 -timeout=60m -v -ginkgo.v $(TESTFLAGS)
+		go tool ginkgo -v --procs=$(E2E_PROCS) --timeout=60m $(subst -ginkgo.,--,$(TESTFLAGS)) ./test/e2e
 
 .PHONY: bench
 bench: $(BIN)/fortio ## Check the load tester's figures and its cost against the truth and stock Fortio; 8 quiet minutes.

@@ -141,11 +141,12 @@ func expectRebalances(run *v1alpha1.PerfRun) {
 	}
 }
 
-// expectCalls checks the Dapr arm of a run of 600 calls.
+// expectCalls checks the Dapr arm of a run in which no call fails.
 func expectCalls(run *v1alpha1.PerfRun) {
 	GinkgoHelper()
 	arm := run.Status.Results[0].Dapr
-	Expect(arm).To(And(HaveField("Requests", BeNumerically("~", 600, 8)), HaveField("Errors", BeZero())))
+	measured, valid, _ := daprRequests(run)
+	Expect(arm).To(And(HaveField("Requests", Or(Equal(measured), Equal(valid))), HaveField("Errors", BeZero())))
 	Expect(arm.Latency.P50.Duration).To(BeNumerically(">", 0))
 	for _, u := range usageOf(run, v1alpha1.ArmDapr, append(controlPlane, driven...)...) {
 		Expect(u.CPU).NotTo(BeNil(), "%s has no CPU: %s", u.Component, u.Note)

@@ -24,14 +24,14 @@ func fortioAgrees() {
 		if os.Getenv(fortioImage) == "" {
 			Skip(fortioImage + " names no image of Fortio that the cluster can run; `make e2e` builds one for the local cluster, elsewhere fortio/fortio will do")
 		}
-		run := perfRun(cluster.newNamespace(ctx), "agreement", load(500, 16), blocks(2, 10*time.Second, 5*time.Second), kept)
+		run := perfRun(cluster.newNamespace(ctx), "agreement", exclusive, load(500, 16), blocks(2, 6*time.Second, 3*time.Second), kept)
 		Expect(cluster.Create(ctx, run)).To(Succeed())
 		cluster.awaitMeasured(ctx, run, preparing+2*time.Minute)
 
 		// Both are there before either is driven, so that no pod starts during a measurement.
 		plain, beside := startFortio(ctx, run, "fortio", false), startFortio(ctx, run, "fortio-dapr", true)
 		baselineURL, daprURL := fortioURLs(run)
-		const warmup, duration = 3 * time.Second, 15 * time.Second
+		const warmup, duration = 2 * time.Second, 8 * time.Second
 		var differences []string
 		for range rounds {
 			plain.load(ctx, run, baselineURL, warmup)

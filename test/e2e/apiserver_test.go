@@ -23,7 +23,7 @@ func apiServerAway() {
 			out, err := exec.CommandContext(ctx, program, "api", do).CombinedOutput() //nolint:gosec // what the Makefile has built
 			Expect(err).NotTo(HaveOccurred(), "%s", out)
 		}
-		run := perfRun(cluster.newNamespace(ctx), "no-api", blocks(3, 3*time.Second, time.Second), kept)
+		run := perfRun(cluster.newNamespace(ctx), "no-api", kept)
 		Expect(cluster.Create(ctx, run)).To(Succeed())
 		cluster.awaitLoad(ctx, run, 1, preparing)
 		attempt := run.Status.Attempt.DeepCopy()
@@ -31,7 +31,8 @@ func apiServerAway() {
 		By("holding it until the load has long ended, and the manager has lost its lease and its process")
 		DeferCleanup(func(SpecContext) { _ = exec.Command(program, "api", "resume").Run() }) //nolint:gosec // as above
 		api("pause")
-		time.Sleep(25 * time.Second)
+		// The manager gives its lease up when it could not renew it for 10 s.
+		time.Sleep(16 * time.Second)
 		api("resume")
 
 		cluster.awaitMeasured(ctx, run, time.Minute)

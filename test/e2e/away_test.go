@@ -26,13 +26,13 @@ func (d *awayDeployment) get(ctx SpecContext) *appsv1.Deployment {
 	return deployment
 }
 
-// scaleToZero waits for the pods to go. It is scaled back after the spec, if not before.
-func (d *awayDeployment) scaleToZero(ctx SpecContext) {
+// scaleToZero waits for the pods to go. The spec ends with what brings them back, if that has not been done before.
+func (d *awayDeployment) scaleToZero(ctx SpecContext, back func(SpecContext)) {
 	GinkgoHelper()
 	deployment := d.get(ctx)
 	d.replicas = ptr.Deref(deployment.Spec.Replicas, 1)
 	Expect(d.replicas).To(BeNumerically(">", 0), "Deployment %s/%s has no replicas to begin with", d.Namespace, d.Name)
-	DeferCleanup(d.restore, NodeTimeout(2*time.Minute))
+	DeferCleanup(back, NodeTimeout(2*time.Minute))
 	d.scale(ctx, 0)
 	selector, err := metav1.LabelSelectorAsSelector(deployment.Spec.Selector)
 	Expect(err).NotTo(HaveOccurred())
@@ -43,10 +43,16 @@ func (d *awayDeployment) scaleToZero(ctx SpecContext) {
 	}).WithTimeout(time.Minute).WithPolling(pollEvery).Should(BeEmpty(), "the pods of %s/%s do not go", d.Namespace, d.Name)
 }
 
+// scaleBack to as many replicas as there were.
+func (d *awayDeployment) scaleBack(ctx SpecContext) {
+	GinkgoHelper()
+	d.scale(ctx, d.replicas)
+}
+
 // restore scales back and waits until all replicas are available.
 func (d *awayDeployment) restore(ctx SpecContext) {
 	GinkgoHelper()
-	d.scale(ctx, d.replicas)
+	d.scaleBack(ctx)
 	Eventually(ctx, func() int32 { return d.get(ctx).Status.AvailableReplicas }).
 		WithTimeout(90*time.Second).WithPolling(pollEvery).
 		Should(Equal(d.replicas), func() string {

@@ -42,11 +42,11 @@ const (
 type testCluster struct {
 	client.Client
 	clientset *kubernetes.Clientset
-	// suite tells this suite's namespaces from those of another that runs at the same time.
+	// suite tells the namespaces of this suite, of all its processes, from those of another that runs at the same time.
 	suite string
 }
 
-func connect() *testCluster {
+func connect(suite string) *testCluster {
 	GinkgoHelper()
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
@@ -60,7 +60,7 @@ func connect() *testCluster {
 	return &testCluster{
 		Client:    client.WithFieldValidation(direct, metav1.FieldValidationStrict),
 		clientset: clientset,
-		suite:     fmt.Sprintf("%d", time.Now().UnixNano()),
+		suite:     suite,
 	}
 }
 
@@ -126,22 +126,18 @@ func (c *testCluster) newSecuredNamespace(ctx context.Context, level string) str
 	return namespace.Name
 }
 
-// removeNamespace waits until the runs and their pods are gone, so that the next spec has the cluster to itself. The namespace itself
-// may need longer: it does not go while metrics-server is down.
+// removeNamespace waits until the runs are gone, and their load with them: nothing is in the next run's way. Their pods take a second more and
+// the namespace several, which the suite waits for at its end.
 func (c *testCluster) removeNamespace(ctx context.Context, name string) {
 	GinkgoHelper()
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	Expect(client.IgnoreNotFound(c.Delete(ctx, namespace))).To(Succeed())
-	Eventually(ctx, func() (int, error) {
-		var pods corev1.PodList
+	Expect(c.DeleteAllOf(ctx, &v1alpha1.PerfRun{}, client.InNamespace(name))).To(Succeed())
+	Expect(client.IgnoreNotFound(c.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))).To(Succeed())
+	Eventually(ctx, func() ([]v1alpha1.PerfRun, error) {
 		var runs v1alpha1.PerfRunList
-		if err := c.List(ctx, &pods, client.InNamespace(name)); err != nil {
-			return 0, err
-		}
 		err := c.List(ctx, &runs, client.InNamespace(name))
-		return len(pods.Items) + len(runs.Items), err
-	}).WithTimeout(90*time.Second).WithPolling(500*time.Millisecond).Should(BeZero(), func() string {
-		return "pods and PerfRuns of a namespace that is being deleted do not go\n" + c.describeNamespace(ctx, name)
+		return runs.Items, err
+	}).WithTimeout(90*time.Second).WithPolling(pollEvery).Should(BeEmpty(), func() string {
+		return "PerfRuns that are being deleted do not go\n" + c.describeNamespace(ctx, name)
 	})
 }
 

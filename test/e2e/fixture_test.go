@@ -11,7 +11,7 @@ import (
 
 type change func(*v1alpha1.PerfRunSpec)
 
-// perfRun is a run that is over soon and hardly loads the machine: 2 pairs of 3 s at 200 requests/s over 4 connections.
+// perfRun is a run that is over soon, hardly loads the machine and waits for no other: 2 pairs of 2 s at 200 requests/s over 4 connections.
 func perfRun(namespace, name string, changes ...change) *v1alpha1.PerfRun {
 	run := &v1alpha1.PerfRun{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -19,9 +19,10 @@ func perfRun(namespace, name string, changes ...change) *v1alpha1.PerfRun {
 			Scenario:    v1alpha1.ScenarioInvocation,
 			RPS:         ptr.To[int32](200),
 			Connections: []int32{4},
+			Exclusive:   ptr.To(false),
 		},
 	}
-	blocks(2, 3*time.Second, time.Second)(&run.Spec)
+	blocks(2, 2*time.Second, time.Second)(&run.Spec)
 	for _, c := range changes {
 		c(&run.Spec)
 	}
@@ -41,6 +42,9 @@ func blocks(pairs int32, length, warmup time.Duration) change {
 func load(rps int32, connections ...int32) change {
 	return func(s *v1alpha1.PerfRunSpec) { s.RPS, s.Connections = ptr.To(rps), connections }
 }
+
+// exclusive makes a run wait for those before it, as runs do by default.
+func exclusive(s *v1alpha1.PerfRunSpec) { s.Exclusive = nil }
 
 // kept leaves the pods where they are after the verdict.
 func kept(s *v1alpha1.PerfRunSpec) { s.Cleanup = ptr.To(v1alpha1.CleanupNever) }

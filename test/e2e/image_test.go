@@ -34,7 +34,7 @@ func stockFortio() string {
 func ownImages() {
 	It("measures an application that is not perfrun's", func(ctx SpecContext) {
 		image := stockFortio()
-		run := perfRun(cluster.newNamespace(ctx), "own-image", application(image, fortioServing...), blocks(2, 6*time.Second, time.Second))
+		run := perfRun(cluster.newNamespace(ctx), "own-image", application(image, fortioServing...), blocks(2, 4*time.Second, time.Second))
 		Expect(cluster.Create(ctx, run)).To(Succeed())
 		cluster.awaitMeasured(ctx, run, preparing+2*time.Minute)
 		Expect(run.Status.Environment.Images.Target).To(HaveSuffix(image))

@@ -23,24 +23,6 @@ import (
 const preparing = 90 * time.Second
 
 func interruptions() {
-	It("sends the load once when the leader of two managers is killed in the middle", func(ctx SpecContext) {
-		scaleManager(ctx, 2)
-		run := perfRun(cluster.newNamespace(ctx), "killed-manager", blocks(3, 7*time.Second, 2*time.Second), load(500, 8), kept)
-		Expect(cluster.Create(ctx, run)).To(Succeed())
-		cluster.awaitLoad(ctx, run, 1, preparing)
-		attempt := run.Status.Attempt.DeepCopy()
-		killLeader(ctx)
-
-		cluster.awaitMeasured(ctx, run, 2*time.Minute)
-		attempt.EndTime = run.Status.Attempt.EndTime
-		Expect(run.Status.Attempt).To(Equal(attempt), "it is another attempt")
-		measured, valid, sent := daprRequests(run)
-		Expect(run.Status.Progress).To(And(HaveField("Block", run.Status.Progress.Blocks), HaveField("Percent", int32(100))))
-		Expect(run.Status.Results[0].Dapr.Requests).To(Or(Equal(measured), Equal(valid)), "requests of the Dapr arm's blocks")
-		Expect(cluster.traces(ctx, run).Traced).To(Equal(sent),
-			"requests that reached the target through Dapr, warm-up and priming included; errors by code: %v", run.Status.Results[0].Dapr.ErrorCodes)
-	}, SpecTimeout(5*time.Minute))
-
 	It("ends with Error when the load tester is killed", func(ctx SpecContext) {
 		run := perfRun(cluster.newNamespace(ctx), "killed-loadtester", blocks(2, 10*time.Second, time.Second))
 		Expect(cluster.Create(ctx, run)).To(Succeed())
@@ -53,26 +35,6 @@ func interruptions() {
 			HaveField("Reason", v1alpha1.ReasonLoadTesterLost),
 			HaveField("Message", ContainSubstring("what it had measured is lost"))))
 		Expect(run.Status.Results).To(BeEmpty())
-		cluster.expectNothingLeft(ctx, run.Namespace, time.Minute)
-	}, SpecTimeout(4*time.Minute))
-
-	It("says so when the target's node is drained", func(ctx SpecContext) {
-		run := perfRun(cluster.newNamespace(ctx), "drained", blocks(3, 3*time.Second, time.Second))
-		Expect(cluster.Create(ctx, run)).To(Succeed())
-		cluster.awaitPhase(ctx, run, v1alpha1.PhaseMeasuring, preparing)
-		target := cluster.newestPod(ctx, run, plan.RoleTarget)
-		DeferCleanup(uncordonAll, NodeTimeout(time.Minute))
-		node := &corev1.Node{}
-		Expect(cluster.Get(ctx, client.ObjectKey{Name: target.Spec.NodeName}, node)).To(Succeed())
-		cordon(ctx, node)
-		Expect(cluster.clientset.PolicyV1().Evictions(run.Namespace).Evict(ctx,
-			&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: target.Name}})).To(Succeed())
-
-		// No other node takes the target, so that the load soon finds nobody.
-		cluster.awaitPhase(ctx, run, v1alpha1.PhaseError, time.Minute)
-		Expect(conditionOf(run, v1alpha1.ConditionSucceeded)).To(And(
-			HaveField("Reason", v1alpha1.ReasonPathNotWorking),
-			HaveField("Message", ContainSubstring("the target's pod "+target.Name+" went away"))))
 		cluster.expectNothingLeft(ctx, run.Namespace, time.Minute)
 	}, SpecTimeout(4*time.Minute))
 
@@ -104,6 +66,47 @@ func interruptions() {
 		Expect(run.Status.Attempt.ID).To(Equal("attempt-2"))
 		measured, valid, _ := daprRequests(run)
 		Expect(run.Status.Results[0].Dapr.Requests).To(Or(Equal(measured), Equal(valid)), "requests of the second attempt alone")
+	}, SpecTimeout(4*time.Minute))
+}
+
+// clusterFails: what a run survives, and what not, when the operator or a node goes.
+func clusterFails() {
+	It("sends the load once when the leader of two managers is killed in the middle", func(ctx SpecContext) {
+		scaleManager(ctx, 2)
+		run := perfRun(cluster.newNamespace(ctx), "killed-manager", blocks(3, 4*time.Second, time.Second), kept)
+		Expect(cluster.Create(ctx, run)).To(Succeed())
+		cluster.awaitLoad(ctx, run, 1, preparing)
+		attempt := run.Status.Attempt.DeepCopy()
+		killLeader(ctx)
+
+		cluster.awaitMeasured(ctx, run, 2*time.Minute)
+		attempt.EndTime = run.Status.Attempt.EndTime
+		Expect(run.Status.Attempt).To(Equal(attempt), "it is another attempt")
+		measured, valid, sent := daprRequests(run)
+		Expect(run.Status.Progress).To(And(HaveField("Block", run.Status.Progress.Blocks), HaveField("Percent", int32(100))))
+		Expect(run.Status.Results[0].Dapr.Requests).To(Or(Equal(measured), Equal(valid)), "requests of the Dapr arm's blocks")
+		Expect(cluster.traces(ctx, run).Traced).To(Equal(sent),
+			"requests that reached the target through Dapr, warm-up and priming included; errors by code: %v", run.Status.Results[0].Dapr.ErrorCodes)
+	}, SpecTimeout(5*time.Minute))
+
+	It("says so when the target's node is drained", func(ctx SpecContext) {
+		run := perfRun(cluster.newNamespace(ctx), "drained", blocks(3, 3*time.Second, time.Second))
+		Expect(cluster.Create(ctx, run)).To(Succeed())
+		cluster.awaitPhase(ctx, run, v1alpha1.PhaseMeasuring, preparing)
+		target := cluster.newestPod(ctx, run, plan.RoleTarget)
+		DeferCleanup(uncordonAll, NodeTimeout(time.Minute))
+		node := &corev1.Node{}
+		Expect(cluster.Get(ctx, client.ObjectKey{Name: target.Spec.NodeName}, node)).To(Succeed())
+		cordon(ctx, node)
+		Expect(cluster.clientset.PolicyV1().Evictions(run.Namespace).Evict(ctx,
+			&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: target.Name}})).To(Succeed())
+
+		// No other node takes the target, so that the load soon finds nobody.
+		cluster.awaitPhase(ctx, run, v1alpha1.PhaseError, time.Minute)
+		Expect(conditionOf(run, v1alpha1.ConditionSucceeded)).To(And(
+			HaveField("Reason", v1alpha1.ReasonPathNotWorking),
+			HaveField("Message", ContainSubstring("the target's pod "+target.Name+" went away"))))
+		cluster.expectNothingLeft(ctx, run.Namespace, time.Minute)
 	}, SpecTimeout(4*time.Minute))
 }
 

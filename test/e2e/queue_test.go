@@ -13,7 +13,7 @@ func queue() {
 	It("lets runs wait for each other", func(ctx SpecContext) {
 		namespace := cluster.newNamespace(ctx)
 		// Runs that were created within the same second go by name.
-		first, second := perfRun(namespace, "a-first"), perfRun(namespace, "b-second")
+		first, second := perfRun(namespace, "a-first", exclusive), perfRun(namespace, "b-second", exclusive)
 		Expect(cluster.Create(ctx, first)).To(Succeed())
 		Expect(cluster.Create(ctx, second)).To(Succeed())
 

@@ -18,7 +18,7 @@ func replicas(n int32) change {
 
 func severalLoadTesters() {
 	It("divides the load among two replicas of the load tester", func(ctx SpecContext) {
-		run := perfRun(cluster.newNamespace(ctx), "two-replicas", blocks(2, 5*time.Second, 2*time.Second), load(200, 4), replicas(2), kept)
+		run := perfRun(cluster.newNamespace(ctx), "two-replicas", blocks(2, 3*time.Second, time.Second), load(200, 4), replicas(2), kept)
 		Expect(cluster.Create(ctx, run)).To(Succeed())
 		cluster.awaitMeasured(ctx, run, preparing+2*time.Minute)
 
@@ -46,8 +46,8 @@ func severalLoadTesters() {
 		printed := printedReport(ctx, run)
 		AddReportEntry("kubectl perfrun report "+run.Name, "\n"+printed)
 		Expect(printed).To(And(ContainSubstring("2 load testers"), ContainSubstring("began each block within")))
-		// A heading, and five seconds of four blocks of each load tester.
+		// A heading, and three seconds of four blocks of each load tester.
 		seconds := plugin(ctx, "raw", run.Name, "--namespace", run.Namespace, "-o", "csv")
-		Expect(strings.Count(seconds, "\n")).To(Equal(1+2*20), seconds)
+		Expect(strings.Count(seconds, "\n")).To(Equal(1+2*12), seconds)
 	}, SpecTimeout(6*time.Minute))
 }

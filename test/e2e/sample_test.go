@@ -27,17 +27,13 @@ const (
 func sampleRun() {
 	It("measures the sample run", func(ctx SpecContext) {
 		run := measureSample(ctx)
-		if run.Status.Phase != v1alpha1.PhaseSucceeded {
-			// Something else had the machine, and the run says so, as it should. What it promises needs a second look.
-			run = measureSample(ctx)
-		}
 		succeeded := run.Status.Phase == v1alpha1.PhaseSucceeded
 
 		printed := printedReport(ctx, run)
 		AddReportEntry("kubectl perfrun report "+run.Name, "\n"+printed)
 		Expect(printed).To(And(ContainSubstring("Dapr adds"), ContainSubstring("callerSidecar"), ContainSubstring("scheduler")))
 		Expect(conditionOf(run, v1alpha1.ConditionSucceeded).ObservedGeneration).To(Equal(run.Generation))
-		// Twice in a row, the machine was to blame and nothing else (awaitMeasured sees to that): the figures are there, to be looked at.
+		// Otherwise the machine did too much besides, and nothing else is wrong (awaitMeasured sees to that): the figures are there all the same.
 		if succeeded {
 			Expect(conditionOf(run, v1alpha1.ConditionSucceeded)).To(And(
 				HaveField("Status", BeEquivalentTo("True")), HaveField("Reason", v1alpha1.ReasonMeasured)))

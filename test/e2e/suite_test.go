@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -24,36 +25,51 @@ func TestE2E(t *testing.T) {
 // cluster is the one that KUBECONFIG names.
 var cluster *testCluster
 
-var _ = BeforeSuite(func(ctx SpecContext) {
-	cluster = connect()
+// The first process looks at the cluster, and names the suite for all of them.
+var _ = SynchronizedBeforeSuite(func(ctx SpecContext) []byte {
+	cluster = connect(strconv.FormatInt(time.Now().UnixNano(), 10))
 	cluster.expectOperator(ctx)
 	cluster.expectWhole(ctx)
 	cluster.awaitEmptyQueue(ctx)
+	return []byte(cluster.suite)
+}, func(_ SpecContext, suite []byte) {
+	cluster = connect(string(suite))
 }, NodeTimeout(6*time.Minute))
 
-var _ = AfterSuite(func(ctx SpecContext) {
-	if cluster != nil {
-		cluster.awaitNamespacesGone(ctx)
+var _ = SynchronizedAfterSuite(func() {}, func(ctx SpecContext) {
+	if cluster == nil {
+		return
 	}
-}, NodeTimeout(2*time.Minute))
+	// It needs half a minute to come back, and no namespace goes without it.
+	expectMetricsServed(ctx)
+	cluster.awaitNamespacesGone(ctx)
+}, NodeTimeout(3*time.Minute))
 
-// One after the other: runs measure one at a time, and several specs change the cluster. Each stands by itself, so that one failure
-// does not hide what the others have to say.
-var _ = Describe("perfrun on a cluster with Dapr", Serial, Ordered, ContinueOnFailure, func() {
-	refusals()
-	sampleRun()
-	paths()
-	fortioAgrees()
-	ownImages()
-	severalLoadTesters()
-	validity()
+// Several at a time, as many as Ginkgo is given processes, with runs that wait for nobody (perfRun): these specs are about what happens
+// and what is said, not about how long it takes. The longest come first.
+var _ = Describe("perfrun on a cluster with Dapr", func() {
 	actors()
-	controlPlaneScenario()
-	interruptions()
-	queue()
-	podSecurity()
+	validity()
+	severalLoadTesters()
+	ownImages()
+	paths()
 	mutualTLS()
 	telemetry()
+	interruptions()
+	podSecurity()
+	refusals()
+})
+
+// One after the other, when all others are done: these specs measure something, change the cluster, or need the whole of it. Each stands
+// by itself, so that one failure does not hide what the others have to say.
+var _ = Describe("perfrun with a cluster to itself", Serial, Ordered, ContinueOnFailure, func() {
+	sampleRun()
+	fortioAgrees()
+	thresholds()
+	controlPlaneScenario()
 	obstacles()
+	queue()
+	clusterMTLS()
+	clusterFails()
 	apiServerAway()
 })
