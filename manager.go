@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -24,8 +23,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/controllers"
@@ -39,6 +36,9 @@ type managerOptions struct {
 	namespace, podName, image   string
 	javaHostImage               string
 	prepareTimeout, httpTimeout time.Duration
+	namespaces                  []string
+	daprNamespace               string
+	networkPolicies             bool
 	verbose                     bool
 }
 
@@ -58,6 +58,10 @@ func managerCommand() *cobra.Command {
 	f.StringVar(&o.webhook.certDir, "webhook-cert-dir", "",
 		"directory with the webhook's certificate, tls.crt and tls.key, read again when they change; default: the manager makes and renews one in a Secret of its own")
 	f.StringVar(&o.namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the manager, where its signing key and its lease lie (default: $POD_NAMESPACE)")
+	f.StringSliceVar(&o.namespaces, "namespaces", nil,
+		"serve the PerfRuns of these namespaces alone, with Roles in them instead of a ClusterRole (default: of all namespaces); see config/namespaced")
+	f.StringVar(&o.daprNamespace, "dapr-namespace", "", "namespace of Dapr's control plane (default: where its injector's webhook says, which takes a ClusterRole to read)")
+	f.BoolVar(&o.networkPolicies, "network-policies", true, "create NetworkPolicies with each run, so that its pods are called by each other and by the manager's namespace alone")
 	f.StringVar(&o.podName, "pod-name", os.Getenv("POD_NAME"), "pod of the manager, whose image the runs' pods get (default: $POD_NAME)")
 	f.StringVar(&o.image, "image", "", "image of the runs' pods (default: the manager's own)")
 	f.StringVar(&o.javaHostImage, "actor-host-java-image", "", "image of the Java actor host, for actors.host: Java (default: none; such runs are refused)")
@@ -84,19 +88,15 @@ func runManager(ctx context.Context, o managerOptions) error {
 		Names: []string{plan.MTLSService + "." + o.namespace + ".svc"}}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        newScheme(),
-		Cache:                         controllers.CacheOptions(o.namespace),
+		Cache:                         controllers.CacheOptions(o.namespace, o.namespaces...),
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "perfrun-manager",
 		LeaderElectionNamespace:       o.namespace,
 		LeaderElectionReleaseOnCancel: true,
 		HealthProbeBindAddress:        o.probeAddr,
-		Metrics: metricsserver.Options{
-			BindAddress: o.metricsAddr, SecureServing: true,
-			FilterProvider: filters.WithAuthenticationAndAuthorization,
-			TLSOpts:        []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }},
-		},
-		WebhookServer:           o.webhook.server(certificate),
-		GracefulShutdownTimeout: ptr.To(5 * time.Second),
+		Metrics:                       controllers.MetricsOptions(o.metricsAddr),
+		WebhookServer:                 o.webhook.server(certificate),
+		GracefulShutdownTimeout:       ptr.To(5 * time.Second),
 	})
 	if err != nil {
 		return fmt.Errorf("creating the manager: %w", err)
@@ -151,6 +151,10 @@ func addReconciler(ctx context.Context, mgr ctrl.Manager, config *rest.Config, o
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Metrics: metrics, Discovery: versions,
 		Recorder: mgr.GetEventRecorder("perfrun"), Image: image, JavaHostImage: o.javaHostImage, Key: key,
 		HTTP: &http.Client{Timeout: o.httpTimeout}, PrepareTimeout: o.prepareTimeout, Now: time.Now,
+		DaprNamespace: o.daprNamespace,
+	}
+	if o.networkPolicies {
+		r.CallsFrom = o.namespace
 	}
 	if err := r.SetupWithManager(ctx, mgr); err != nil {
 		return err

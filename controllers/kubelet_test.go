@@ -190,7 +190,8 @@ func (k *kubelet) startTester(ctx context.Context, ip string, args []string) {
 	key, err := measure.ParsePublicKey(flags["public-key"])
 	Expect(err).NotTo(HaveOccurred())
 	serve(ctx, func() error {
-		return loadtester.Serve(ctx, loadtester.Options{Addr: ip + ":8080", Run: flags["run"], PublicKey: key, ProcRoot: processes, Log: slog.New(slog.DiscardHandler)})
+		// Plans come with the proxy's address in place of the Service's name.
+		return loadtester.Serve(ctx, loadtester.Options{Addr: ip + ":8080", Run: flags["run"], Target: "127.0.0.1", PublicKey: key, ProcRoot: processes, Log: slog.New(slog.DiscardHandler)})
 	}, ip+":8080")
 }
 

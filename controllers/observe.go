@@ -74,17 +74,31 @@ func (r *PerfRunReconciler) observeDapr(ctx context.Context, o *stage.Observatio
 		}
 	}
 	o.Dapr.CRDs = true
+	var err error
+	if o.Dapr.Namespace, err = r.daprNamespace(ctx); err != nil || o.Dapr.Namespace == "" {
+		return err
+	}
+	o.Dapr.ControlPlane, err = r.controlPlane(ctx, o.Dapr.Namespace)
+	if apierrors.IsForbidden(err) {
+		o.Dapr.Forbidden = err.Error()
+		return nil
+	}
+	return err
+}
+
+// daprNamespace is where Dapr's control plane is; empty if its injector is not registered.
+func (r *PerfRunReconciler) daprNamespace(ctx context.Context) (string, error) {
+	if r.DaprNamespace != "" {
+		return r.DaprNamespace, nil
+	}
 	webhook := &admissionv1.MutatingWebhookConfiguration{}
 	if err := r.Live.Get(ctx, client.ObjectKey{Name: dapr.InjectorWebhook}, webhook); err != nil {
 		if apierrors.IsNotFound(err) {
-			return nil
+			return "", nil
 		}
-		return fmt.Errorf("looking for Dapr's injector: %w", err)
+		return "", fmt.Errorf("looking for Dapr's injector: %w", err)
 	}
-	o.Dapr.Namespace = dapr.InjectorNamespace(webhook)
-	var err error
-	o.Dapr.ControlPlane, err = r.controlPlane(ctx, o.Dapr.Namespace)
-	return err
+	return dapr.InjectorNamespace(webhook), nil
 }
 
 func (r *PerfRunReconciler) controlPlane(ctx context.Context, namespace string) ([]corev1.Pod, error) {
@@ -224,9 +238,12 @@ func groundwork(objects plan.Objects) []client.Object {
 	return out
 }
 
-// read are the objects that the sidecars read when they start.
+// read are the objects that are to be there before any pod: what sidecars read when they start, and who may call them.
 func read(objects plan.Objects) []client.Object {
 	out := []client.Object{objects.Configuration}
+	for _, p := range objects.Policies {
+		out = append(out, p)
+	}
 	if objects.StateStore != nil {
 		out = append(out, objects.StateStore)
 	}

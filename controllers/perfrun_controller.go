@@ -41,6 +41,10 @@ type PerfRunReconciler struct {
 	JavaHostImage string
 	// Key signs the tokens that load testers ask for.
 	Key ed25519.PrivateKey
+	// CallsFrom is the namespace that load testers are called from, for NetworkPolicies that let nobody else; empty: none are made.
+	CallsFrom string
+	// DaprNamespace is where Dapr's control plane is; empty: where its injector's webhook says, which takes a right on the whole cluster.
+	DaprNamespace string
 	// HTTP talks to load testers.
 	HTTP *http.Client
 	// PrepareTimeout is how long a run may prepare before the obstacle at hand becomes its verdict.
@@ -58,8 +62,9 @@ type PerfRunReconciler struct {
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=apps,resources=deployments/scale,verbs=update
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;create;delete
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;create;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=pods,verbs=list;watch
 // +kubebuilder:rbac:groups=dapr.io,resources=configurations,verbs=get;create;delete
 // +kubebuilder:rbac:groups=dapr.io,resources=components,verbs=get;list;create;delete
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=dapr-sidecar-injector,verbs=get
@@ -67,6 +72,7 @@ type PerfRunReconciler struct {
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+// +kubebuilder:rbac:groups="",namespace=perfrun-system,resources=pods,verbs=get
 // +kubebuilder:rbac:groups="",namespace=perfrun-system,resources=secrets,verbs=create
 // +kubebuilder:rbac:groups="",namespace=perfrun-system,resources=secrets,resourceNames=perfrun-signing-key,verbs=get
 
@@ -112,5 +118,5 @@ func (r *PerfRunReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ct
 
 func (r *PerfRunReconciler) operator() plan.Operator {
 	public, _ := r.Key.Public().(ed25519.PublicKey)
-	return plan.Operator{Image: r.Image, JavaHostImage: r.JavaHostImage, PublicKey: public}
+	return plan.Operator{Image: r.Image, JavaHostImage: r.JavaHostImage, PublicKey: public, CallsFrom: r.CallsFrom}
 }

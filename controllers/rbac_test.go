@@ -126,10 +126,8 @@ func audited(environment *envtest.Environment) (log string) {
 var unusedHere = map[string]string{
 	"update perfrun.dev/perfruns/finalizers":      "asked for by the API server's admission, where a run becomes an owner that blocks its deletion; enabled here",
 	"update perfrun.dev/perfschedules/finalizers": "the same, where a schedule becomes the owner of its runs and its series",
-	"get pods":                   "the manager's own pod, for its image",
+	"get pods":                   "the manager's own pod, for its image, when it starts",
 	"patch events.k8s.io/events": "counts up an event that comes again",
-	"create authentication.k8s.io/tokenreviews":        "the metrics endpoint",
-	"create authorization.k8s.io/subjectaccessreviews": "the metrics endpoint",
 }
 
 // expectRightsUsed holds what the operator asked for in the whole suite against its role: it was never refused, and there is no right that it
@@ -317,4 +315,38 @@ func listed(words []string) string {
 	}
 	sorted := slices.Sorted(slices.Values(words))
 	return strings.Join(sorted, ", ")
+}
+
+// TestWhatSecurityIsShownByExists: the tests that docs/security.md names.
+func TestWhatSecurityIsShownByExists(t *testing.T) {
+	text, err := os.ReadFile("../docs/security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources strings.Builder
+	for _, pattern := range []string{"*_test.go", "../internal/*/*_test.go", "../api/*/*_test.go", "../test/e2e/*_test.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources.Write(source)
+		}
+	}
+	for _, name := range regexp.MustCompile(`\b(Test|Fuzz)[A-Z]\w+`).FindAllString(string(text), -1) {
+		if !strings.Contains(sources.String(), "func "+name+"(") {
+			t.Errorf("%s is not there", name)
+		}
+	}
+	// Specs are quoted with the end of their text.
+	for _, spec := range regexp.MustCompile("\\*([^*\n]+)\\* \\((?:controllers|`make e2e`)").FindAllStringSubmatch(string(text), -1) {
+		words := strings.Fields(spec[1])
+		if tail := strings.Join(words[max(0, len(words)-6):], " "); !strings.Contains(sources.String(), tail+`"`) {
+			t.Errorf("no spec ends with %q", tail)
+		}
+	}
 }

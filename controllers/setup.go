@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -25,8 +28,16 @@ import (
 	"perfrun.dev/perfrun/internal/plan"
 )
 
-// CacheOptions keep only our own objects in memory: a cluster's other pods are none of our business. Namespace is the operator's own.
-func CacheOptions(namespace string) cache.Options {
+// CacheOptions keep only our own objects in memory: a cluster's other pods are none of our business. Namespace is the operator's own; served
+// are those whose PerfRuns it sees, all of the cluster's if there are none.
+func CacheOptions(namespace string, served ...string) cache.Options {
+	var only map[string]cache.Config
+	if len(served) > 0 {
+		only = map[string]cache.Config{}
+		for _, n := range served {
+			only[n] = cache.Config{}
+		}
+	}
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{plan.LabelManagedBy: plan.ManagedBy})}
 	return cache.Options{
 		ByObject: map[client.Object]cache.ByObject{
@@ -37,7 +48,17 @@ func CacheOptions(namespace string) cache.Options {
 			&corev1.Secret{}: {Namespaces: map[string]cache.Config{namespace: {FieldSelector: named(certificateSecret)}}},
 			&admissionv1.MutatingWebhookConfiguration{}: {Field: named(plan.MTLSConfiguration)},
 		},
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultNamespaces: only,
+		DefaultTransform:  cache.TransformStripManagedFields(),
+	}
+}
+
+// MetricsOptions serve the operator's metrics on an address (0: not at all) over TLS, to those whom the API server knows and lets read them.
+func MetricsOptions(address string) metricsserver.Options {
+	return metricsserver.Options{
+		BindAddress: address, SecureServing: true,
+		FilterProvider: filters.WithAuthenticationAndAuthorization,
+		TLSOpts:        []func(*tls.Config){func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }},
 	}
 }
 

@@ -112,7 +112,7 @@ func newManager(ctx context.Context, transport http.RoundTripper, controller boo
 	fresh := func() *PerfRunReconciler {
 		return &PerfRunReconciler{
 			Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Metrics: metrics, Discovery: discovery.NewDiscoveryClientForConfigOrDie(config),
-			Recorder: mgr.GetEventRecorder("perfrun"), Image: "perfrun:test", Key: signingKey,
+			Recorder: mgr.GetEventRecorder("perfrun"), Image: "perfrun:test", Key: signingKey, CallsFrom: operatorNamespace,
 			HTTP: &http.Client{Timeout: 5 * time.Second, Transport: transport}, PrepareTimeout: time.Minute, Now: time.Now,
 		}
 	}

@@ -34,6 +34,8 @@ const (
 	ReasonDaprNotInstalled = "DaprNotInstalled"
 	// ReasonInjectorMissing: Dapr's sidecar injector is not registered or has no ready pod.
 	ReasonInjectorMissing = "InjectorMissing"
+	// ReasonDaprForbidden: the operator may not look at Dapr's control plane.
+	ReasonDaprForbidden = "DaprForbidden"
 	// ReasonSidecarNotInjected: a pod came up without Dapr's sidecar.
 	ReasonSidecarNotInjected = "SidecarNotInjected"
 	// ReasonUnschedulable: the scheduler finds no node for a pod.

@@ -56,6 +56,8 @@ type Installation struct {
 	Namespace string
 	// ControlPlane are the control plane's pods.
 	ControlPlane []corev1.Pod
+	// Forbidden is the API server's refusal to show them; empty if it shows them.
+	Forbidden string
 }
 
 // VersionOf the control plane, by the label that Dapr's Helm chart gives to its pods; empty if none has it.

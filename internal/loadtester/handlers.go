@@ -65,6 +65,9 @@ func (s *Server) check(plan *measure.Plan) error {
 	if plan.Run != s.info.Run {
 		return fmt.Errorf("the plan is for run %s, this load tester is for %s", plan.Run, s.info.Run)
 	}
+	if err := plan.Within(s.opts.Target); err != nil {
+		return err
+	}
 	return CheckMemory(plan)
 }
 

@@ -31,6 +31,8 @@ type Options struct {
 	Addr string
 	// Run is the UID of the PerfRun that this load tester is for.
 	Run string
+	// Target is the host that the baseline's requests go to; plans with others are refused.
+	Target string
 	// PublicKey of the operator's Signer.
 	PublicKey ed25519.PublicKey
 	// ProcRoot is where /proc is mounted; empty means /proc.

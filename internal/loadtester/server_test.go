@@ -24,6 +24,7 @@ type started struct {
 	url    string
 	client *measure.Client
 	info   measure.Info
+	key    measure.Signer
 }
 
 func startServer(t *testing.T) started {
@@ -34,9 +35,9 @@ func startServer(t *testing.T) started {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
-	srv := httptest.NewServer(New(ctx, Options{Run: "run", PublicKey: pub}).Handler())
+	srv := httptest.NewServer(New(ctx, Options{Run: "run", PublicKey: pub, Target: "127.0.0.1"}).Handler())
 	t.Cleanup(srv.Close)
-	s := started{url: srv.URL, client: &measure.Client{
+	s := started{url: srv.URL, key: measure.Signer{Key: priv}, client: &measure.Client{
 		BaseURL: srv.URL, Token: func() (string, error) { return measure.Signer{Key: priv}.Token("run", time.Now()) },
 	}}
 	if s.info, err = s.client.Info(ctx); err != nil {
@@ -142,6 +143,9 @@ func TestRefusals(t *testing.T) {
 	}
 	post(changed(func(p *measure.Plan) { p.RPS = 0 }), measure.ErrInvalidPlan, "rps 0")
 	post(changed(func(p *measure.Plan) { p.Run = "other" }), measure.ErrInvalidPlan, "other")
+	post(changed(func(p *measure.Plan) {
+		p.Endpoints = map[measure.Arm]measure.Endpoint{measure.Baseline: {URL: "http://example.org/echo", Method: "POST"}, measure.Dapr: p.Endpoints[measure.Dapr]}
+	}), measure.ErrInvalidPlan, "not to example.org")
 	post(changed(func(p *measure.Plan) { p.Instance = "before" }), measure.ErrConflict, "restarted")
 	post(changed(func(p *measure.Plan) { p.RPS, p.Blocks[0].Duration = 100, 10*time.Second; p.Version = 7 }), measure.ErrInvalidPlan, "version 7")
 	if _, err := s.client.Progress(ctx, "attempt-1"); !errors.Is(err, measure.ErrUnknownAttempt) {
@@ -167,6 +171,14 @@ func TestStatuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	another, err := s.key.Token("another-run", time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	expired, err := s.key.Token("run", time.Now().Add(-time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := map[string]struct {
 		method, path, token, body string
 		status                    int
@@ -176,6 +188,10 @@ func TestStatuses(t *testing.T) {
 		"bad token":             {"GET", "/v1/info", "x.y.z", "", 401},
 		"endless token":         {"GET", "/v1/info", strings.Repeat("x", maxTokenBytes+1), "", 401},
 		"post without token":    {"POST", "/v1/runs", "", "{}", 401},
+		"another run's token":   {"POST", "/v1/runs", another, "{}", 401},
+		"expired token":         {"POST", "/v1/runs", expired, "{}", 401},
+		"stop without token":    {"DELETE", "/v1/runs/attempt-1", "", "", 401},
+		"report without token":  {"GET", "/v1/runs/attempt-1/report", "", "", 401},
 		"unknown path":          {"GET", "/v2/info", token, "", 404},
 		"wrong method":          {"PUT", "/v1/runs", token, "", 405},
 		"not JSON":              {"POST", "/v1/runs", token, "{", 400},

@@ -17,7 +17,7 @@ const echoPath = "/" + measure.EchoService + "/" + measure.EchoMethod
 // what the caller would do without Dapr, and so both arms have the same client, whose time and CPU would be in the difference otherwise.
 func endpoints(run *v1alpha1.PerfRun, s v1alpha1.Settings) map[measure.Arm]measure.Endpoint {
 	target, method := NamesOf(run).Target, strings.TrimPrefix(measure.TargetPath, "/")
-	host := target + "." + run.Namespace
+	host := serviceHost(run)
 	switch path := s.Path(); {
 	case s.Actors != nil:
 		return actorEndpoints("http://"+hostPort(host, measure.TargetPort), ActorType(run, s), s.Actors.Method)
@@ -41,6 +41,9 @@ func endpoints(run *v1alpha1.PerfRun, s v1alpha1.Settings) map[measure.Arm]measu
 		}
 	}
 }
+
+// serviceHost is the name of the Service that the baseline calls, and the only one that the load tester sends requests to.
+func serviceHost(run *v1alpha1.PerfRun) string { return NamesOf(run).Target + "." + run.Namespace }
 
 func directGRPC(host, path string) string {
 	return "grpc://" + hostPort(host, measure.TargetGRPCPort) + path

@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,6 +34,8 @@ type Objects struct {
 	// Sink and SinkService are nil unless the sidecars export their traces.
 	Sink        *appsv1.Deployment
 	SinkService *corev1.Service
+	// Policies say who may call the pods; none where the operator makes none.
+	Policies []*networkingv1.NetworkPolicy
 }
 
 // Operator is what the objects take from the operator that creates them.
@@ -43,6 +46,8 @@ type Operator struct {
 	JavaHostImage string
 	// PublicKey with which the load tester tells the operator's calls from others (Ed25519).
 	PublicKey ed25519.PublicKey
+	// CallsFrom is the namespace that the operator calls load testers from, for NetworkPolicies that let nobody else; empty: none are made.
+	CallsFrom string
 }
 
 // ObjectsOf renders what the run needs.
@@ -51,6 +56,7 @@ func ObjectsOf(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operator) O
 	out := Objects{
 		Configuration: owned(run, dapr.NewConfiguration(run.Namespace, names.Configuration, telemetry(run, settings))),
 		StateStore:    stateStore(run, settings),
+		Policies:      policies(run, settings, op),
 	}
 	if settings.ControlPlane != nil {
 		out.Fleet = fleet(run, settings, op)
@@ -82,6 +88,7 @@ func loadTesterPod(run *v1alpha1.PerfRun, settings v1alpha1.Settings, op Operato
 		args: []string{"loadtester",
 			fmt.Sprintf("--listen=:%d", measure.LoadTesterPort),
 			"--run=" + string(run.UID),
+			"--target=" + serviceHost(run),
 			"--public-key=" + measure.FormatPublicKey(op.PublicKey)},
 		ports:     []corev1.ContainerPort{tcpPort("http", measure.LoadTesterPort)},
 		ready:     answers(measure.LoadTesterPort),

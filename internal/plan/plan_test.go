@@ -79,7 +79,9 @@ func TestObjectsAreRenderedAsReviewed(t *testing.T) {
 	}
 	for name, r := range cases {
 		t.Run(name, func(t *testing.T) {
-			objects := ObjectsOf(r, r.Spec.EffectiveSettings(), operator())
+			op := operator()
+			op.CallsFrom = "perfrun-system"
+			objects := ObjectsOf(r, r.Spec.EffectiveSettings(), op)
 			var docs []string
 			all := []any{objects.Configuration.Object, objects.Service, objects.Target, objects.LoadTester}
 			if objects.Fleet != nil {
@@ -90,6 +92,9 @@ func TestObjectsAreRenderedAsReviewed(t *testing.T) {
 			}
 			if objects.Sink != nil {
 				all = append(all, objects.SinkService, objects.Sink)
+			}
+			for _, p := range objects.Policies {
+				all = append(all, p)
 			}
 			for _, o := range all {
 				doc, err := yaml.Marshal(o)

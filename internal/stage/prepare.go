@@ -53,6 +53,9 @@ func missing(o Observation) *obstacle {
 	case o.Dapr.Namespace == "":
 		return &obstacle{v1alpha1.ReasonInjectorMissing,
 			"Dapr's sidecar injector is not registered: there is no MutatingWebhookConfiguration " + dapr.InjectorWebhook + "; reinstall Dapr's Helm chart with the injector enabled"}
+	case o.Dapr.Forbidden != "":
+		return &obstacle{v1alpha1.ReasonDaprForbidden, "the operator may not look at Dapr's control plane (" + o.Dapr.Forbidden +
+			"); give it the Role of config/namespaced/dapr in namespace " + o.Dapr.Namespace}
 	case !o.Dapr.InjectorReady():
 		return &obstacle{v1alpha1.ReasonInjectorMissing,
 			"Dapr's sidecar injector has no ready pod in namespace " + o.Dapr.Namespace + ", so pods would come up without sidecar; see: kubectl -n " + o.Dapr.Namespace + " get pods -l app=" + dapr.InjectorWebhook}

@@ -177,6 +177,7 @@ func TestDecide(t *testing.T) {
 		{"no Dapr", ready(preparing, func(o *Observation) { o.Dapr = dapr.Installation{} }), None, preparing, v1alpha1.ReasonDaprNotInstalled, "install Dapr"},
 		{"no injector registered", ready(preparing, func(o *Observation) { o.Dapr.Namespace = "" }), None, preparing, v1alpha1.ReasonInjectorMissing, "MutatingWebhookConfiguration"},
 		{"no injector pod", ready(preparing, func(o *Observation) { o.Dapr.ControlPlane = nil; o.Missing = []string{"Service x"} }), None, preparing, v1alpha1.ReasonInjectorMissing, "no ready pod"},
+		{"no right to look", ready(preparing, func(o *Observation) { o.Dapr.ControlPlane, o.Dapr.Forbidden = nil, "pods is forbidden" }), None, preparing, v1alpha1.ReasonDaprForbidden, "config/namespaced/dapr"},
 		{"a name of someone else", ready(preparing, func(o *Observation) { o.Taken = []string{"Service x"} }), None, preparing, v1alpha1.ReasonNameTaken, "Service x"},
 		{"no state store", actors("redis"), None, preparing, v1alpha1.ReasonStateStoreMissing, "no Component redis in namespace bench; create it, or leave spec.actors.stateStore out"},
 		{"a Component that keeps no state", actors("redis", dapr.Component{Name: "redis", Type: "bindings.cron"}), None, preparing, v1alpha1.ReasonStateStoreUnusable, "is of type bindings.cron, and no state store"},

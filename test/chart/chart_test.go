@@ -23,7 +23,7 @@ const (
 	root      = "../.."
 	namespace = "perfrun-system"
 	// The oldest Kubernetes that the chart says it runs on.
-	kubeVersion = "v1.29.0"
+	kubeVersion = "v1.30.0"
 )
 
 func TestInstallsWhatKustomizeDoes(t *testing.T) {

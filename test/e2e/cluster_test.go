@@ -11,6 +11,7 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -197,7 +198,7 @@ func (c *testCluster) leftovers(ctx context.Context, namespace string) ([]string
 	configurations := &unstructured.UnstructuredList{}
 	configurations.SetGroupVersionKind(dapr.ConfigurationGVK.GroupVersion().WithKind(dapr.ConfigurationGVK.Kind + "List"))
 	var out []string
-	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{}, &corev1.ServiceList{}, configurations} {
+	for _, list := range []client.ObjectList{&appsv1.DeploymentList{}, &appsv1.ReplicaSetList{}, &corev1.PodList{}, &corev1.ServiceList{}, &networkingv1.NetworkPolicyList{}, configurations} {
 		if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return nil, fmt.Errorf("listing what is left: %w", err)
 		}

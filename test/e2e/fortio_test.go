@@ -59,7 +59,8 @@ func startFortio(ctx context.Context, run *v1alpha1.PerfRun, name string, sideca
 
 func fortioPod(run *v1alpha1.PerfRun, name string) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: name},
+		// As one of the run's pods, which the run's NetworkPolicies let call the target.
+		ObjectMeta: metav1.ObjectMeta{Namespace: run.Namespace, Name: name, Labels: map[string]string{plan.LabelRun: string(run.UID)}},
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: ptr.To[int64](1),
 			AutomountServiceAccountToken:  ptr.To(false),
