@@ -30,6 +30,7 @@ func TestInstallsWhatKustomizeDoes(t *testing.T) {
 	for folder, values := range map[string][]string{
 		"config/default":      nil,
 		"config/cert-manager": {"webhook.certificates=CertManager"},
+		"config/namespaced":   {"namespaces={perfrun-runs}", "metrics.enabled=false", "webhook.enabled=false"},
 	} {
 		t.Run(folder, func(t *testing.T) {
 			text, err := exec.Command(filepath.Join(assets(t), "kubectl"), "kustomize", filepath.Join(root, folder)).Output()
@@ -37,8 +38,12 @@ func TestInstallsWhatKustomizeDoes(t *testing.T) {
 				t.Fatalf("kubectl kustomize %s: %s", folder, stderr(err))
 			}
 			want := objects(t, text)
-			// A chart's namespace is made by whoever installs it.
-			delete(want, "Namespace /"+namespace)
+			// A chart's namespaces are made by whoever installs it.
+			for name := range want {
+				if strings.HasPrefix(name, "Namespace ") {
+					delete(want, name)
+				}
+			}
 			got := objects(t, mustRender(t, append(values, "crds.keep=false")...))
 			for name := range want {
 				if diff := cmp.Diff(want[name], got[name]); diff != "" {
@@ -69,6 +74,8 @@ func TestValues(t *testing.T) {
 		"no metrics":            {values: []string{"metrics.enabled=false"}, with: []string{"--metrics-bind-address=0\n"}, without: []string{"8443", "metrics-reader"}},
 		"no webhook":            {values: []string{"webhook.enabled=false"}, with: []string{"--webhook-port=0\n"}, without: []string{"MutatingWebhookConfiguration\n", "9443", "name: perfrun-webhook\n"}},
 		"no webhook, no issuer": {values: []string{"webhook.enabled=false", "webhook.certificates=CertManager"}, without: []string{"cert-manager.io/v1", "/certificate"}},
+		"two namespaces":        {values: []string{"namespaces={a,b}", "metrics.enabled=false", "webhook.enabled=false", "daprNamespace=mesh"}, with: []string{"--namespaces=a,b\n", "namespace: a\n", "namespace: b\n", "namespace: mesh\n", "--dapr-namespace=mesh\n"}, without: []string{"ClusterRoleBinding"}},
+		"no NetworkPolicies":    {values: []string{"networkPolicies.enabled=false"}, with: []string{"--network-policies=false\n"}, without: []string{"kind: NetworkPolicy"}},
 		"no CRD":                {values: []string{"crds.install=false"}, without: []string{"kind: CustomResourceDefinition"}},
 		"a CRD that stays":      {with: []string{"helm.sh/resource-policy: keep"}},
 		"resources":             {values: []string{"resources.limits.memory=256Mi", "goMemLimit=224MiB"}, with: []string{"memory: 256Mi\n", "value: \"224MiB\"\n"}},
@@ -99,6 +106,9 @@ func TestRefusesBadValues(t *testing.T) {
 		"several replicas that do not elect":   {"replicas=2,leaderElection.enabled=false", "leaderElection"},
 		"an unknown keeper of the certificate": {"webhook.certificates=Vault", "certificates"},
 		"a digest that is none":                {"image.digest=latest", "digest"},
+		"a namespace that is none":             {"namespaces={Runs}", "namespaces"},
+		"metrics without a right to ask":       {"namespaces={a},webhook.enabled=false", "metrics.enabled must be false"},
+		"a webhook without a right to have it": {"namespaces={a},metrics.enabled=false", "webhook.enabled must be false"},
 		"an argument that is none":             {"extraArgs[0]=loadtester", "extraArgs"},
 	} {
 		t.Run(name, func(t *testing.T) {

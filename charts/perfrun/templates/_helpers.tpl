@@ -26,3 +26,8 @@ app.kubernetes.io/component: manager
   name: perfrun-controller-manager
   namespace: {{ .Release.Namespace }}
 {{- end }}
+
+{{/* Where Dapr's control plane is, as far as it is known here. */}}
+{{- define "perfrun.daprNamespace" -}}
+{{ .Values.daprNamespace | default (empty .Values.namespaces | ternary "" "dapr-system") }}
+{{- end }}
