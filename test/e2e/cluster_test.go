@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
@@ -109,22 +110,28 @@ func (c *testCluster) awaitEmptyQueue(ctx context.Context) {
 	}).WithTimeout(5*time.Minute).WithPolling(time.Second).Should(BeEmpty(), "these PerfRuns are not finished and hold the cluster")
 }
 
-// newNamespace makes a namespace that goes with the spec, and with it everything in it.
+// newNamespace makes a namespace that goes with the spec, and with it everything in it. It enforces the strictest Pod Security, which lets
+// Dapr's sidecar in where its chart has dapr_sidecar_injector.sidecarDropALLCapabilities=true.
 func (c *testCluster) newNamespace(ctx context.Context) string {
-	GinkgoHelper()
-	return c.newSecuredNamespace(ctx, "baseline")
-}
-
-// newSecuredNamespace enforces a level of Pod Security.
-func (c *testCluster) newSecuredNamespace(ctx context.Context, level string) string {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: namespacePrefix,
-		Labels:       map[string]string{suiteLabel: c.suite, "pod-security.kubernetes.io/enforce": level},
+		Labels:       map[string]string{suiteLabel: c.suite, "pod-security.kubernetes.io/enforce": "restricted"},
 	}}
 	Expect(c.Create(ctx, namespace)).To(Succeed())
 	DeferCleanup(c.removeNamespace, namespace.Name, NodeTimeout(2*time.Minute))
 	return namespace.Name
+}
+
+// unprivilegedPod and unprivileged are what such a namespace asks of the specs' own pods.
+func unprivilegedPod() *corev1.PodSecurityContext {
+	return &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532),
+		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}}
+}
+
+func unprivileged() *corev1.SecurityContext {
+	return &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}
 }
 
 // removeNamespace waits until the runs are gone, and their load with them: nothing is in the next run's way. Their pods take a second more and

@@ -69,20 +69,14 @@ func fortioPod(run *v1alpha1.PerfRun, name string) *corev1.Pod {
 					LabelSelector: metav1.SetAsLabelSelector(plan.Labels(run, plan.RoleLoadTester)),
 					TopologyKey:   corev1.LabelHostname,
 				}}}},
-			SecurityContext: &corev1.PodSecurityContext{
-				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](65532),
-				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-			},
+			SecurityContext: unprivilegedPod(),
 			Containers: []corev1.Container{{
 				Name:            "fortio",
 				Image:           os.Getenv(fortioImage),
 				ImagePullPolicy: corev1.PullIfNotPresent,
 				Args:            fortioServing,
 				Resources:       corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}},
-				SecurityContext: &corev1.SecurityContext{
-					AllowPrivilegeEscalation: ptr.To(false), ReadOnlyRootFilesystem: ptr.To(true),
-					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-				},
+				SecurityContext: unprivileged(),
 			}},
 		},
 	}

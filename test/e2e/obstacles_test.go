@@ -60,23 +60,6 @@ func obstacles() {
 	}, SpecTimeout(5*time.Minute))
 }
 
-func podSecurity() {
-	It("asks for no more than the strictest Pod Security allows", func(ctx SpecContext) {
-		run := perfRun(cluster.newSecuredNamespace(ctx, "restricted"), "restricted")
-		Expect(cluster.Create(ctx, run)).To(Succeed())
-		cluster.await(ctx, run, preparing, "Measuring, or waiting because of "+v1alpha1.ReasonPodsRefused, func(r *v1alpha1.PerfRun) bool {
-			return r.Status.Phase == v1alpha1.PhaseMeasuring || conditionOf(r, v1alpha1.ConditionSucceeded).Reason == v1alpha1.ReasonPodsRefused
-		})
-		if run.Status.Phase == v1alpha1.PhaseMeasuring {
-			return
-		}
-		// Dapr's injector drops the sidecar's capabilities only where its chart is told to (sidecarDropALLCapabilities). It must be the
-		// sidecar alone that is refused, and the user must be told.
-		Expect(conditionOf(run, v1alpha1.ConditionSucceeded).Message).To(And(
-			ContainSubstring(`container "`+dapr.SidecarContainer+`"`), Not(ContainSubstring(`container "target"`))))
-	}, SpecTimeout(4*time.Minute))
-}
-
 // cordonedByUs marks the nodes that are to be uncordoned again.
 const cordonedByUs = "perfrun.dev/e2e-cordoned"
 

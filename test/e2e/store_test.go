@@ -31,8 +31,9 @@ func startStore(ctx context.Context, namespace, name, appID string) {
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: ptr.To[int64](1),
 			AutomountServiceAccountToken:  ptr.To(false),
+			SecurityContext:               unprivilegedPod(),
 			Containers: []corev1.Container{{
-				Name: "redis", Image: image, ImagePullPolicy: corev1.PullIfNotPresent,
+				Name: "redis", Image: image, ImagePullPolicy: corev1.PullIfNotPresent, SecurityContext: unprivileged(),
 				ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(6379)}}},
 			}},
 		},

@@ -56,7 +56,6 @@ var _ = Describe("perfrun on a cluster with Dapr", func() {
 	mutualTLS()
 	telemetry()
 	interruptions()
-	podSecurity()
 	refusals()
 })
 

@@ -22,6 +22,7 @@ func TestRender(t *testing.T) {
 			"  registry: localcluster.perfrun.dev/dapr\n  tag: \"1.18.0\"\n", "  tolerations:\n  - key:",
 			"      certPEM: |\n        R1\n        R2\n", "      keyPEM: |\n        K\n",
 			"  cluster:\n    # There is no provisioner of volumes.\n    inMemoryStorage: true\n",
+			"  sidecarDropALLCapabilities: true\n",
 		}},
 	}
 	for _, tt := range tests {
