@@ -100,6 +100,8 @@ func startNamespaced(ctx context.Context, transport http.RoundTripper) {
 		HTTP: &http.Client{Timeout: 5 * time.Second, Transport: transport}, PrepareTimeout: time.Minute, Now: time.Now,
 	}
 	Expect(r.SetupWithManager(ctx, mgr)).To(Succeed())
+	schedules := &PerfScheduleReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("perfrun"), Now: time.Now}
+	Expect(schedules.SetupWithManager(ctx, mgr)).To(Succeed())
 	running, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

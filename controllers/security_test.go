@@ -214,7 +214,7 @@ var _ = Describe("Whoever may create PerfRuns", Serial, func() {
 			}
 		}
 		namespace, elsewhere := newNamespace(ctx), newNamespace(ctx)
-		runs := rbacv1.PolicyRule{APIGroups: []string{"perfrun.dev"}, Resources: []string{"perfruns"}, Verbs: []string{"create"}}
+		runs := rbacv1.PolicyRule{APIGroups: []string{"perfrun.dev"}, Resources: []string{"perfruns", "perfschedules"}, Verbs: []string{"create", "update"}}
 		pods := rbacv1.PolicyRule{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"create"}}
 		perfRun := func(namespace string) *v1alpha1.PerfRun {
 			return &v1alpha1.PerfRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "r-"},
@@ -227,5 +227,17 @@ var _ = Describe("Whoever may create PerfRuns", Serial, func() {
 		Expect(developer.Create(ctx, perfRun(namespace), client.DryRunAll)).To(Succeed())
 		Expect(developer.Create(ctx, perfRun(elsewhere), client.DryRunAll)).To(Satisfy(apierrors.IsForbidden))
 		Expect(admin.Create(ctx, perfRun(elsewhere), client.DryRunAll)).To(Succeed())
+
+		By("asking the same of those whose PerfSchedule makes the operator create them")
+		schedule := &v1alpha1.PerfSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "nightly"},
+			Spec: v1alpha1.PerfScheduleSpec{Schedule: "0 3 * * *", Suspend: ptr.To(true), RunTemplate: v1alpha1.RunTemplate{Spec: perfRun(namespace).Spec}}}
+		Expect(clerk.Create(ctx, schedule.DeepCopy(), client.DryRunAll)).To(MatchError(ContainSubstring("a PerfSchedule runs pods, and clerk may not")))
+		Expect(developer.Create(ctx, schedule)).To(Succeed())
+		changed := schedule.DeepCopy()
+		changed.Spec.RunTemplate.Spec.Target.Image = ptr.To("example.org/another")
+		Expect(clerk.Update(ctx, changed.DeepCopy(), client.DryRunAll)).To(Satisfy(apierrors.IsForbidden))
+		Expect(developer.Update(ctx, changed, client.DryRunAll)).To(Succeed())
+		schedule.Annotations = map[string]string{"note": "a finalizer goes in the same way"}
+		Expect(clerk.Update(ctx, schedule, client.DryRunAll)).To(Succeed())
 	}, SpecTimeout(time.Minute))
 })
