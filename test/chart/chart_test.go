@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,21 +26,6 @@ const (
 	// The oldest Kubernetes that the chart says it runs on.
 	kubeVersion = "v1.30.0"
 )
-
-// TestMain reads what Helm and kustomize read: the go command remembers a result until a file changes that the test itself has read.
-func TestMain(m *testing.M) {
-	for _, folder := range []string{"charts", "config"} {
-		if err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry os.DirEntry, err error) error {
-			if err == nil && !entry.IsDir() {
-				_, err = os.ReadFile(path)
-			}
-			return err
-		}); err != nil {
-			panic(err)
-		}
-	}
-	os.Exit(m.Run())
-}
 
 func TestInstallsWhatKustomizeDoes(t *testing.T) {
 	for folder, values := range map[string][]string{
@@ -158,7 +144,24 @@ func render(t *testing.T, values ...string) ([]byte, error) {
 	return helm(t, args...).Output()
 }
 
+// readInputs reads what Helm and kustomize read: the go command remembers a result until a file changes that a test itself has read.
+var readInputs = sync.OnceValue(func() error {
+	var errs []error
+	for _, folder := range []string{"charts", "config"} {
+		errs = append(errs, filepath.WalkDir(filepath.Join(root, folder), func(path string, entry os.DirEntry, err error) error {
+			if err == nil && !entry.IsDir() {
+				_, err = os.ReadFile(path)
+			}
+			return err
+		}))
+	}
+	return errors.Join(errs...)
+})
+
 func helm(t *testing.T, args ...string) *exec.Cmd {
+	if err := readInputs(); err != nil {
+		t.Fatal(err)
+	}
 	program, err := filepath.Abs(filepath.Join(root, ".local/bin/helm"))
 	if err == nil {
 		_, err = os.Stat(program)
