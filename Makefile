@@ -109,6 +109,10 @@ test: $(BIN)/helm ## Run the unit tests, the Java host's too, and the suites aga
 	go -C hack/cluster test $(TESTFLAGS) ./...
 	hack/image-java.sh --build-only
 
+.PHONY: test-exports
+test-exports: ## Let Apache Otava, installed with pip, read what the plugin exports for it.
+	@hack/test-exports.sh
+
 .PHONY: e2e
 e2e: cluster-up $(BIN)/fortio $(BIN)/redis ## Run the end-to-end suite on the local cluster, with the operator built from this checkout.
 	@image=$$(hack/image-java.sh); ACTOR_HOST_JAVA_IMG=$$image hack/deploy-local.sh

@@ -170,9 +170,14 @@ func triggered(o Observation) (run Run, asked bool) {
 	if value == "" || value == o.Schedule.Status.LastTrigger {
 		return Run{}, false
 	}
+	return Run{Name: ManualName(o.Schedule.Name, value), Time: o.Now, Manual: true}, true
+}
+
+// ManualName of the run that a value of AnnotationTrigger asks for.
+func ManualName(schedule, value string) string {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(value))
-	return Run{Name: fmt.Sprintf("%s-manual-%08x", o.Schedule.Name, hash.Sum32()), Time: o.Now, Manual: true}, true
+	return fmt.Sprintf("%s-manual-%08x", schedule, hash.Sum32())
 }
 
 // Name of the run for a scheduled time, as a CronJob names its Jobs: the minutes since 1970. The same time gives the same name, so that it is

@@ -11,8 +11,8 @@ import (
 	"perfrun.dev/perfrun/api/v1alpha1"
 )
 
-// figuresOf are the figures of a measured run that are worth following.
-func figuresOf(status *v1alpha1.PerfRunStatus) []v1alpha1.Figure {
+// Figures are the figures of a measured run that are worth following.
+func Figures(status *v1alpha1.PerfRunStatus) []v1alpha1.Figure {
 	var out []v1alpha1.Figure
 	for _, point := range status.Results {
 		out = append(out, pointFigures(point)...)
@@ -118,8 +118,8 @@ const (
 	suffixMemory = ".memory"
 )
 
-// parse reads a figure: seconds, vCPU or bytes.
-func parse(metric, value string) (float64, error) {
+// Value reads a figure: seconds, vCPU or bytes.
+func Value(metric, value string) (float64, error) {
 	if strings.HasSuffix(metric, suffixCPU) || strings.HasSuffix(metric, suffixMemory) {
 		q, err := resource.ParseQuantity(value)
 		if err != nil {

@@ -30,10 +30,10 @@ func Add(series *v1alpha1.PerfSeries, run *v1alpha1.PerfRun) (bool, error) {
 	}
 	result := v1alpha1.RunResult{Run: run.Name, Time: began(run), Verdict: run.Status.Phase}
 	if measured(run.Status.Phase) || run.Status.Phase == v1alpha1.PhaseInconclusive {
-		result.Figures = figuresOf(&run.Status)
+		result.Figures = Figures(&run.Status)
 	}
 	if len(result.Figures) > 0 {
-		environment, settings, err := contexts(run)
+		environment, settings, err := Contexts(run)
 		if err != nil {
 			return false, err
 		}
@@ -107,9 +107,9 @@ func remember(known []v1alpha1.SeriesContext, c v1alpha1.SeriesContext) []v1alph
 	return append(known, c)
 }
 
-// contexts are what the run's figures hold for: the environment as observed, and the settings, which are those in force and
+// Contexts are what the run's figures hold for: the environment as observed, and the settings, which are those in force and
 // whatever else the spec says of the pods.
-func contexts(run *v1alpha1.PerfRun) (environment, settings v1alpha1.SeriesContext, err error) {
+func Contexts(run *v1alpha1.PerfRun) (environment, settings v1alpha1.SeriesContext, err error) {
 	observed := v1alpha1.Environment{}
 	if run.Status.Environment != nil {
 		observed = *run.Status.Environment

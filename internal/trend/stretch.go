@@ -93,7 +93,7 @@ func (s *stretch) levels(f figure, o changepoint.Options) levels {
 			if candidate.Metric != f.metric || candidate.Connections != f.connections {
 				continue
 			}
-			if value, err := parse(f.metric, candidate.Value); err == nil {
+			if value, err := Value(f.metric, candidate.Value); err == nil {
 				out.at, out.values = append(out.at, i), append(out.values, value)
 			}
 		}
@@ -161,7 +161,7 @@ func stepTo(s, former *stretch, o changepoint.Options) v1alpha1.EnvironmentStep 
 	began := s.results[0]
 	since := s.series.Results[began]
 	step := v1alpha1.EnvironmentStep{Since: since.Run, Time: since.Time,
-		Causes: bounded(append(differences("", former.environment, s.environment), differences("settings.", former.settings, s.settings)...))}
+		Causes: bounded(append(Differences("", former.environment, s.environment), Differences("settings.", former.settings, s.settings)...))}
 	type sized struct {
 		v1alpha1.StepComparison
 		size float64
@@ -182,8 +182,8 @@ func stepTo(s, former *stretch, o changepoint.Options) v1alpha1.EnvironmentStep 
 	return step
 }
 
-// differences between two contexts, by path.
-func differences(prefix string, before, after map[string]string) []string {
+// Differences between two contexts, by path.
+func Differences(prefix string, before, after map[string]string) []string {
 	var out []string
 	for k, v := range after {
 		if old, found := before[k]; !found {
