@@ -21,6 +21,8 @@ import (
 // finish gives a PerfRun the verdict of a real run, as soon as it is there.
 func finish(ctx context.Context, namespace, name, file string) {
 	defer GinkgoRecover()
+	// The spec may be over before the answer to the update is read.
+	ctx = context.WithoutCancel(ctx)
 	text, err := os.ReadFile(statuses + file)
 	Expect(err).NotTo(HaveOccurred())
 	real, run := &v1alpha1.PerfRun{}, &v1alpha1.PerfRun{}
@@ -137,6 +139,8 @@ var _ = Describe("kubectl perfrun", func() {
 		Expect(perfrun(ctx, ns, "wait", "nothing")).To(HaveField("Says", ContainSubstring(`"nothing" not found`)))
 		time.AfterFunc(time.Second, func() {
 			defer GinkgoRecover()
+			// The spec may be over before the answer is read.
+			ctx := context.WithoutCancel(ctx)
 			Expect(admin.Delete(ctx, stored(ctx, ns, "measuring"))).To(Succeed())
 		})
 		Expect(perfrun(ctx, ns, "wait", "measuring")).To(And(HaveField("Code", 1), HaveField("Says", ContainSubstring("it was deleted"))))

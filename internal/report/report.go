@@ -19,7 +19,7 @@ func Write(w io.Writer, run *v1alpha1.PerfRun) error {
 		return err
 	}
 	for _, s := range Sections(run) {
-		if err := s.write(w); err != nil {
+		if err := s.Write(w); err != nil {
 			return err
 		}
 	}

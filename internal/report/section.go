@@ -43,8 +43,8 @@ func (s *Section) note(format string, args ...any) {
 	s.Notes = append(s.Notes, fmt.Sprintf(format, args...))
 }
 
-// write prints the section as text, its table aligned.
-func (s *Section) write(w io.Writer) error {
+// Write prints the section as text, its table aligned.
+func (s *Section) Write(w io.Writer) error {
 	if _, err := fmt.Fprintln(w, "\n"+s.Title); err != nil {
 		return err
 	}

@@ -103,11 +103,11 @@ func usageFigures(usage []v1alpha1.Usage) []v1alpha1.Figure {
 		}
 		if cpus == pods {
 			metric := string(component) + suffixCPU
-			out = append(out, v1alpha1.Figure{Metric: metric, Value: format(metric, cpu/float64(pods))})
+			out = append(out, v1alpha1.Figure{Metric: metric, Value: Format(metric, cpu/float64(pods))})
 		}
 		if memories == pods {
 			metric := string(component) + suffixMemory
-			out = append(out, v1alpha1.Figure{Metric: metric, Value: format(metric, memory)})
+			out = append(out, v1alpha1.Figure{Metric: metric, Value: Format(metric, memory)})
 		}
 	}
 	return out
@@ -134,9 +134,9 @@ func Value(metric, value string) (float64, error) {
 	return d.Seconds(), nil
 }
 
-// format writes a figure as the PerfRun's status does, in steps of at most 1% of it: results that are rounded to coarser ones lie on two
+// Format writes a figure as the PerfRun's status does, in steps of at most 1% of it: results that are rounded to coarser ones lie on two
 // steps without any noise between them, which no test takes for chance.
-func format(metric string, value float64) string {
+func Format(metric string, value float64) string {
 	switch {
 	case strings.HasSuffix(metric, suffixMemory):
 		step := float64(1 << 20)

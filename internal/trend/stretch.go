@@ -142,7 +142,7 @@ func changesOf(s *stretch, o changepoint.Options) []v1alpha1.FigureChange {
 			}
 			out = append(out, v1alpha1.FigureChange{
 				Metric: f.metric, Connections: f.connections, Direction: direction,
-				Before: format(f.metric, c.Before), After: format(f.metric, c.After), Size: sizeOf(c),
+				Before: Format(f.metric, c.Before), After: Format(f.metric, c.After), Size: sizeOf(c),
 				Since: since.Run, Time: since.Time, Results: int32(l.end(i) - c.Index),
 			})
 		}
@@ -173,7 +173,7 @@ func stepTo(s, former *stretch, o changepoint.Options) v1alpha1.EnvironmentStep 
 			continue
 		}
 		all = append(all, sized{v1alpha1.StepComparison{Metric: f.metric, Connections: f.connections,
-			Before: format(f.metric, c.Before), After: format(f.metric, c.After), Size: sizeOf(c)}, max(c.Size, -c.Size)})
+			Before: Format(f.metric, c.Before), After: Format(f.metric, c.After), Size: sizeOf(c)}, max(c.Size, -c.Size)})
 	}
 	slices.SortStableFunc(all, func(a, b sized) int { return cmp.Compare(b.size, a.size) })
 	for _, c := range all[:min(len(all), maxComparisons)] {

@@ -130,7 +130,7 @@ func judge(s *stretch, f figure, accepted *metav1.Time, o changepoint.Options) (
 	now := l.changes[len(l.changes)-1].After
 	if since >= 0 && now-reference > o.MinChange*max(reference, -reference) {
 		run := s.series.Results[l.at[l.changes[since].Index]]
-		return worseNow, fmt.Sprintf("%s went from %s to %s with run %s", f, format(f.metric, reference), format(f.metric, now), run.Run)
+		return worseNow, fmt.Sprintf("%s went from %s to %s with run %s", f, Format(f.metric, reference), Format(f.metric, now), run.Run)
 	}
 	if raised {
 		return worseAccepted, ""

@@ -184,12 +184,12 @@ func TestNeighboursAreOneEnvironment(t *testing.T) {
 // Results that lie on two steps of their unit, without noise between them, are not taken for two levels.
 func TestFiguresKeepTheirNoise(t *testing.T) {
 	for value, want := range map[float64]string{0.8614: "861m", 0.012344: "12344u", 0.0004: "400u"} {
-		if got := format("app.cpuPer1000RPS", value); got != want {
+		if got := Format("app.cpuPer1000RPS", value); got != want {
 			t.Errorf("%v vCPU is %s, want %s", value, got, want)
 		}
 	}
 	for value, want := range map[float64]string{105.4 * (1 << 20): "105Mi", 10.5 * (1 << 20): "10752Ki"} {
-		if got := format("app.memory", value); got != want {
+		if got := Format("app.memory", value); got != want {
 			t.Errorf("%v bytes are %s, want %s", value, got, want)
 		}
 	}
