@@ -11,7 +11,9 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
+	"perfrun.dev/perfrun/hack/cluster/internal/delay"
 	"perfrun.dev/perfrun/hack/cluster/internal/layout"
 	"perfrun.dev/perfrun/hack/cluster/internal/proc"
 	"perfrun.dev/perfrun/hack/cluster/internal/relay"
@@ -52,6 +54,14 @@ func Main(args []string) int {
 	}
 	if len(args) == 5 && args[0] == relay.Command {
 		fmt.Fprintln(os.Stderr, relay.Serve(args[1], args[2], args[3], args[4]))
+		return 1
+	}
+	if len(args) == 2 && args[0] == delay.Command {
+		by, err := time.ParseDuration(args[1])
+		if err == nil {
+			err = delay.Serve(by)
+		}
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"perfrun.dev/perfrun/hack/cluster/internal/build"
 	"perfrun.dev/perfrun/hack/cluster/internal/cluster"
@@ -27,6 +28,7 @@ func commands() []command {
 		{"kubeconfig", "", "print the path of the kubeconfig", longKubeconfig, setupKubeconfig},
 		{"node", "stop|start|restart NODE", "stop or start a node's kubelet and containerd", longNode, setupNode},
 		{"api", "pause|resume", "have the API server answer nobody for a while", longAPI, setupAPI},
+		{"delay", "NODE DURATION", "delay what a node sends to the others", longDelay, setupDelay},
 		{"build", "", "only build the programs", longBuild, setupBuild},
 	}
 }
@@ -194,6 +196,32 @@ func setupAPI(*flag.FlagSet) runner {
 			return usagef("api needs pause or resume")
 		}
 		return change(ctx, e, nil, true, func(c *cluster.Cluster) error { return c.PauseAPI(args[0] == "pause") })
+	}
+}
+
+const longDelay = `
+Delays every packet that a node (n1, n2, ...) sends to others by the same time,
+until another is given; 0 ends it. With --port it is only TCP from or to that
+port: 50002 is the one at which Dapr's sidecars call each other. Prints what
+there and back took, and takes now.
+`
+
+func setupDelay(fs *flag.FlagSet) runner {
+	port := fs.Uint("port", 0, "delay only TCP from or to this `port`")
+	return func(ctx context.Context, e env, args []string) error {
+		if len(args) != 2 {
+			return usagef("delay needs the name of a node and a duration, such as n3 1ms")
+		}
+		by, err := time.ParseDuration(args[1])
+		if err != nil || by < 0 || by > cluster.MaxDelay {
+			return usagef("the delay must be a duration from 0 to %s, such as 1ms, not %q", cluster.MaxDelay, args[1])
+		}
+		if *port > 65535 {
+			return usagef("there is no port %d", *port)
+		}
+		return change(ctx, e, nil, true, func(c *cluster.Cluster) error {
+			return c.DelayNode(ctx, args[0], by, int(*port))
+		})
 	}
 }
 

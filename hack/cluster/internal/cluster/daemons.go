@@ -2,10 +2,8 @@ package cluster
 
 import (
 	"fmt"
-	"os"
 	"time"
 
-	"perfrun.dev/perfrun/hack/cluster/internal/files"
 	"perfrun.dev/perfrun/hack/cluster/internal/plan"
 	"perfrun.dev/perfrun/hack/cluster/internal/preflight"
 	"perfrun.dev/perfrun/hack/cluster/internal/proc"
@@ -151,15 +149,7 @@ func (c *Cluster) kubeProxy(n plan.Node) proc.Spec {
 func (c *Cluster) relay() (proc.Spec, error) {
 	program := c.Cluster("relay")
 	if !proc.Load(c.record("relay")).Alive() {
-		self, err := os.Executable()
-		if err != nil {
-			return proc.Spec{}, fmt.Errorf("finding this program: %w", err)
-		}
-		data, err := os.ReadFile(self)
-		if err != nil {
-			return proc.Spec{}, fmt.Errorf("copying this program: %w", err)
-		}
-		if err := files.Write(program, data, 0o755); err != nil {
+		if _, err := c.copyOfThis("relay"); err != nil {
 			return proc.Spec{}, err
 		}
 	}
