@@ -29,6 +29,8 @@ E2E_PROCS ?= 3
 BENCHFLAGS ?=
 # More arguments for the reproduction, such as REPRODUCEFLAGS='-only=actors,controlplane'.
 REPRODUCEFLAGS ?=
+# More arguments for the trend, such as TRENDFLAGS='-delay=500us'.
+TRENDFLAGS ?=
 # More arguments for the scale benchmark, such as SCALEFLAGS='-runs=200 -namespaces=1'.
 SCALEFLAGS ?=
 
@@ -127,6 +129,11 @@ bench: $(BIN)/fortio ## Check the load tester's figures and its cost against the
 .PHONY: bench-scale
 bench-scale: build ## Measure what the operator takes with 1,000 PerfRuns, on an API server of its own, into docs/scale.md; 8 quiet minutes.
 	KUBEBUILDER_ASSETS=$$(hack/envtest-assets.sh) go run ./test/scale -perfrun=$(BIN)/perfrun -markdown=docs/scale.md $(SCALEFLAGS)
+
+.PHONY: trend
+trend: cluster-up ## Show on the local cluster that a schedule reports a slower network, and nothing before; 12 quiet minutes.
+	@hack/deploy-local.sh
+	KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) go run ./test/trend -localcluster=$(LOCALCLUSTER) -markdown=docs/regressions.md -save=$(LOCAL)/trend $(TRENDFLAGS)
 
 .PHONY: reproduce
 reproduce: ## Measure everything that Dapr has published, on the cluster of KUBECONFIG or else the local one, side by side; 20 minutes.

@@ -20,6 +20,7 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"perfrun.dev/perfrun/test/document"
 	"perfrun.dev/perfrun/test/machine"
 )
 
@@ -68,7 +69,7 @@ func (b *bench) run(ctx context.Context, namespaces string) error {
 	if b.markdown == "" {
 		return nil
 	}
-	return replace(b.markdown, text)
+	return document.Replace(b.markdown, "make bench-scale", text)
 }
 
 // measure takes one operator through the life of many runs.

@@ -2,14 +2,7 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
-)
-
-// The marks between which the results stand in a document.
-const (
-	markBegin = "<!-- make bench-scale writes from here -->\n"
-	markEnd   = "<!-- to here -->\n"
 )
 
 // table is Markdown.
@@ -30,20 +23,3 @@ func table(title string, rows []row) string {
 }
 
 func mebibytes(n uint64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }
-
-// replace puts the results into a document.
-func replace(path, results string) error {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return fmt.Errorf("reading the document: %w", err)
-	}
-	before, rest, begins := strings.Cut(string(text), markBegin)
-	_, after, ends := strings.Cut(rest, markEnd)
-	if !begins || !ends {
-		return fmt.Errorf("%s does not hold the marks %q and %q", path, markBegin, markEnd)
-	}
-	if err := os.WriteFile(path, []byte(before+markBegin+results+markEnd+after), 0o644); err != nil { //nolint:gosec // a document for everyone
-		return fmt.Errorf("writing the document: %w", err)
-	}
-	return nil
-}
