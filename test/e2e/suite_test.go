@@ -53,6 +53,7 @@ var _ = Describe("perfrun on a cluster with Dapr", func() {
 	severalLoadTesters()
 	ownImages()
 	paths()
+	schedules()
 	mutualTLS()
 	telemetry()
 	interruptions()
