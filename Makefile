@@ -122,6 +122,13 @@ e2e: cluster-up $(BIN)/fortio $(BIN)/redis ## Run the end-to-end suite on the lo
 		E2E_LOCALCLUSTER=$(LOCALCLUSTER) KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) \
 		go tool ginkgo -v --procs=$(E2E_PROCS) --timeout=60m $(subst -ginkgo.,--,$(TESTFLAGS)) ./test/e2e
 
+.PHONY: pictures
+pictures: cluster-up ## Take the pictures of docs/images from real runs on the local cluster; 8 minutes.
+	@hack/deploy-local.sh
+	@browser=$$(hack/browser.sh); \
+	$(GO_BUILD) -o $(BIN)/ ./cmd/kubectl-perfrun; \
+	env KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) $$browser go run ./test/pictures
+
 .PHONY: bench
 bench: $(BIN)/fortio ## Check the load tester's figures and its cost against the truth and stock Fortio; 8 quiet minutes.
 	go run ./test/bench -out=$(LOCAL)/bench -fortio=$(BIN)/fortio $(BENCHFLAGS)

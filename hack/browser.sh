@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sees to a Chromium and to axe-core, the accessibility checker, for test/browser, and prints where they are, as two
+# Sees to a Chromium and to axe-core, the accessibility checker, for test/browser and `make pictures`, and prints where they are, as two
 # settings of environment variables. CHROMIUM chooses a browser; otherwise it is the one that is installed, or Debian's, which is installed.
 set -euo pipefail
 cd "$(dirname "$0")/.."

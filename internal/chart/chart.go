@@ -12,8 +12,8 @@ import (
 
 // The size of a chart in its own units; on the page it is as wide as there is room.
 const (
-	width, height           = 720.0, 290.0
-	left, right, top, below = 64.0, 16.0, 14.0, 44.0
+	width, height           = 720.0, 296.0
+	left, right, top, below = 64.0, 16.0, 20.0, 44.0
 	rowHeight               = 30.0
 )
 

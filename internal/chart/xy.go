@@ -101,7 +101,7 @@ func (c XY) frame(out *canvas, x, y scale, xTicks, yTicks []Tick) {
 			class += " bad"
 		}
 		out.line(class, x.at(m.At), top, x.at(m.At), height-below)
-		out.text(class, "middle", x.at(m.At), top-1, m.Label)
+		out.text(class, "middle", x.at(m.At), top-6, m.Label)
 	}
 }
 

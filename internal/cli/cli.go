@@ -35,7 +35,7 @@ func newRoot(version string) *cobra.Command {
 	}
 	c := newCluster()
 	c.flags.AddFlags(root.PersistentFlags())
-	root.AddCommand(runCommand(c), listCommand(c), watchCommand(c), waitCommand(c), cancelCommand(c), resumeCommand(c), reportCommand(c), rawCommand(c), compareCommand(c), exportCommand(c), triggerCommand(c))
+	root.AddCommand(runCommand(c), listCommand(c), watchCommand(c), waitCommand(c), cancelCommand(c), resumeCommand(c), reportCommand(c), rawCommand(c), compareCommand(c), exportCommand(c), triggerCommand(c), dashboardCommand(c))
 	utilruntime.Must(root.RegisterFlagCompletionFunc("namespace", cobra.NoFileCompletions))
 	return root
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 )
@@ -24,7 +26,7 @@ type cluster struct {
 func newCluster() *cluster { return &cluster{flags: genericclioptions.NewConfigFlags(true)} }
 
 // client makes a client and names the namespace to look in.
-func (c *cluster) client() (client.Client, string, error) {
+func (c *cluster) client() (client.WithWatch, string, error) {
 	config, err := c.flags.ToRESTConfig()
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the kubeconfig: %w", err)
@@ -38,7 +40,9 @@ func (c *cluster) client() (client.Client, string, error) {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(corev1.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
-	cl, err := client.New(config, client.Options{Scheme: scheme})
+	// controller-runtime complains on the user's terminal about programs that do not say where it shall log.
+	log.SetLogger(logr.Discard())
+	cl, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, "", fmt.Errorf("connecting to the cluster: %w", err)
 	}

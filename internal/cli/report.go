@@ -51,7 +51,7 @@ func writePage(ctx context.Context, c client.Reader, run *v1alpha1.PerfRun, path
 	raw, err := documentOf(ctx, c, run)
 	missing := ""
 	if err != nil && run.Status.Phase.Finished() && len(run.Status.Results) > 0 {
-		missing = fmt.Sprintf("Figures of single blocks, of distributions and over time are left out: %s.", err)
+		missing = page.WithoutRaw(err)
 	}
 	var content bytes.Buffer
 	if err := page.Write(&content, run, raw, missing); err != nil {

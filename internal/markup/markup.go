@@ -55,49 +55,80 @@ func (b *Builder) Open(title, head string) {
 // Close the page.
 func (b *Builder) Close() { b.Add("</body></html>\n") }
 
-// Table of text. Its first column names the rows.
-type Table struct {
+// Escape text, for a cell of a Grid.
+func Escape(text string) string { return html.EscapeString(text) }
+
+// Link to an address of this page's own server.
+func Link(to, text string) string {
+	return `<a href="` + html.EscapeString(to) + `">` + html.EscapeString(text) + "</a>"
+}
+
+// Grid is a table whose cells are markup. Its first column names the rows.
+type Grid struct {
 	// Label says what it is a table of, to those who come upon it without seeing what is around it.
+	Label string
+	// Head is text; it may be nil.
+	Head []string
+	// IDs of the rows; nil: none.
+	IDs  []string
+	Rows [][]string
+	// Numbers tells which columns are set against their right edge.
+	Numbers []bool
+}
+
+// Grid that scrolls by itself where it is too wide.
+func (b *Builder) Grid(g Grid) {
+	b.Addf(`<div class="scroll" role="region" tabindex="0" aria-label="%s"><table>`, g.Label)
+	if g.Head != nil {
+		b.Add("<thead><tr>")
+		for i, cell := range g.Head {
+			if cell == "" {
+				// An empty corner heads nothing.
+				b.Add("<td></td>")
+				continue
+			}
+			b.Addf(`<th scope="col"`+class(g.Numbers, i)+`>%s</th>`, cell)
+		}
+		b.Add("</tr></thead>")
+	}
+	b.Add("<tbody>")
+	for r, row := range g.Rows {
+		if g.IDs != nil {
+			b.Addf(`<tr id="%s">`, g.IDs[r])
+		} else {
+			b.Add("<tr>")
+		}
+		for i, cell := range row {
+			if i == 0 {
+				b.Add(`<th scope="row">` + cell + "</th>")
+			} else {
+				b.Add("<td" + class(g.Numbers, i) + ">" + cell + "</td>")
+			}
+		}
+		b.Add("</tr>")
+	}
+	b.Add("</tbody></table></div>")
+}
+
+// Table of text.
+type Table struct {
 	Label string
 	// Head may be nil.
 	Head []string
 	Rows [][]string
 }
 
-// Table that scrolls by itself where it is too wide.
+// Table as a grid, with the columns that have numbers set right.
 func (b *Builder) Table(t Table) {
-	b.Addf(`<div class="scroll" role="region" tabindex="0" aria-label="%s"><table>`, t.Label)
-	numbers := t.numbers()
-	if t.Head != nil {
-		b.Add("<thead><tr>")
-		for i, cell := range t.Head {
-			// An empty corner heads nothing.
-			tag := "th"
-			if cell == "" {
-				tag = "td"
-			}
-			b.Add("<" + tag + class(numbers, i))
-			if tag == "th" {
-				b.Add(` scope="col"`)
-			}
-			b.Addf(">%s</"+tag+">", cell)
-		}
-		b.Add("</tr></thead>")
-	}
-	b.Add("<tbody>")
+	g := Grid{Label: t.Label, Head: t.Head, Numbers: t.numbers()}
 	for _, row := range t.Rows {
-		b.Add("<tr>")
-		for i, cell := range row {
-			if i == 0 {
-				b.Addf(`<th scope="row">%s</th>`, cell)
-				continue
-			}
-			b.Add("<td" + class(numbers, i))
-			b.Addf(">%s</td>", cell)
+		cells := make([]string, len(row))
+		for i, text := range row {
+			cells[i] = Escape(text)
 		}
-		b.Add("</tr>")
+		g.Rows = append(g.Rows, cells)
 	}
-	b.Add("</tbody></table></div>")
+	b.Grid(g)
 }
 
 // numbers tells of each column but the first whether all that is in it begins as numbers do.

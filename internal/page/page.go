@@ -70,6 +70,11 @@ func Run(to *markup.Builder, run *v1alpha1.PerfRun, raw *rawdata.Document, missi
 	return nil
 }
 
+// WithoutRaw says what is missing where the raw data could not be read.
+func WithoutRaw(err error) string {
+	return fmt.Sprintf("Figures of single blocks, of distributions and over time are left out: %s.", err)
+}
+
 // builder adds the parts of this package's pages.
 type builder struct{ *markup.Builder }
 

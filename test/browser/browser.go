@@ -154,5 +154,8 @@ func (t *Tab) Keys(keys string) error { return chromedp.Do(t.ctx, chromedp.KeyEv
 // PNG of what is in view.
 func (t *Tab) PNG() ([]byte, error) { return chromedp.Run(t.ctx, chromedp.CaptureScreenshot()) }
 
+// FullPNG is of the whole page.
+func (t *Tab) FullPNG() ([]byte, error) { return chromedp.Run(t.ctx, chromedp.FullScreenshot(100)) }
+
 // PDF that the page prints as.
 func (t *Tab) PDF() ([]byte, error) { return chromedp.Run(t.ctx, chromedp.PrintToPDF()) }

@@ -2,7 +2,9 @@ package browser
 
 import (
 	_ "embed"
+	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +22,7 @@ func TestMain(m *testing.M) {
 	chromium = b
 	code := m.Run()
 	stop()
+	stopServer()
 	os.Exit(code)
 }
 
@@ -74,39 +77,61 @@ var (
 	paper = View{Width: 794, Height: 1123, Print: true, Dark: true}
 )
 
-// lookEverywhere opens a page as different readers do, and checks what holds for all pages. Requests may go to addresses that begin with origin.
-func lookEverywhere(t *testing.T, url, origin string) {
+// lookEverywhere opens a page as different readers do.
+func lookEverywhere(t *testing.T, address, origin string) {
+	t.Helper()
+	for name, v := range map[string]View{"light": light, "dark": dark, "phone": phone, "paper": paper} {
+		look(t, address, origin, name, v)
+	}
+}
+
+// look at a page, and check what holds for all of them. Requests may go to addresses that begin with origin.
+func look(t *testing.T, address, origin, name string, v View) {
 	t.Helper()
 	in := tab(t)
-	for name, v := range map[string]View{"light": light, "dark": dark, "phone": phone, "paper": paper} {
-		must(t, in.Look(v))
-		must(t, in.Open(url))
-		f := inspect(t, in)
-		if f.Width > f.Inner {
-			t.Errorf("%s: the page is %d wide where there is room for %d", name, f.Width, f.Inner)
-		}
-		if isDark := brightness(f.Background) < 60 && brightness(f.Ink) > 180; isDark != (name == "dark") {
-			t.Errorf("%s: %v on %v", name, f.Ink, f.Background)
-		}
-		if len(f.Wrong) > 0 {
-			t.Errorf("%s: %s", name, strings.Join(f.Wrong, "\n"))
-		}
-		if v.Print && f.LongShown > 0 {
-			t.Errorf("%d tables with a row for each second are printed", f.LongShown)
-		}
-		if v.Print && f.Shown < f.Figures-f.Long {
-			t.Errorf("%d tables are printed, for %d figures of which %d have a long one", f.Shown, f.Figures, f.Long)
-		}
-		if !v.Print {
-			accessible(t, in, name)
-		}
+	must(t, in.Look(v))
+	must(t, in.Open(address))
+	f := inspect(t, in)
+	if f.Width > f.Inner {
+		t.Errorf("%s: the page is %d wide where there is room for %d", name, f.Width, f.Inner)
 	}
+	if isDark := brightness(f.Background) < 60 && brightness(f.Ink) > 180; isDark != (name == "dark") {
+		t.Errorf("%s: %v on %v", name, f.Ink, f.Background)
+	}
+	if len(f.Wrong) > 0 {
+		t.Errorf("%s: %s", name, strings.Join(f.Wrong, "\n"))
+	}
+	if v.Print && f.LongShown > 0 {
+		t.Errorf("%d tables with a row for each second are printed", f.LongShown)
+	}
+	if v.Print && f.Shown < f.Figures-f.Long {
+		t.Errorf("%d tables are printed, for %d figures of which %d have a long one", f.Shown, f.Figures, f.Long)
+	}
+	if !v.Print {
+		accessible(t, in, name)
+	}
+	keep(t, in, address, name)
 	if problems := in.Problems(); len(problems) > 0 {
 		t.Errorf("the console says %q", problems)
 	}
 	if elsewhere := in.Elsewhere(origin); len(elsewhere) > 0 {
 		t.Errorf("requests to elsewhere: %q", elsewhere)
 	}
+}
+
+// keep a picture of the page, where PICTURES names a folder for them: some things only an eye sees.
+func keep(t *testing.T, in *Tab, address, name string) {
+	t.Helper()
+	folder := os.Getenv("PICTURES")
+	if folder == "" {
+		return
+	}
+	image, err := in.FullPNG()
+	must(t, err)
+	u, err := url.Parse(address)
+	must(t, err)
+	what := strings.ReplaceAll(u.Path, "/", "-") + u.Query().Get("namespace")
+	must(t, os.WriteFile(filepath.Join(folder, t.Name()+what+"-"+name+".png"), image, 0o600))
 }
 
 func brightness(rgb []float64) float64 {
