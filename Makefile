@@ -98,7 +98,7 @@ lint: $(GOLANGCI_LINT) ## Run golangci-lint, with the rules on who may import wh
 verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Fail unless generated files, go.mod files and formatting are as they should be.
 	@hack/verify.sh
 
-# One package at a time, since the load tester's tests measure time; vet has compiled everything with all cores by then.
+# The load tester's tests and its benchmark's measure time: they come first, one package at a time. Vet has compiled everything with all cores by then.
 .PHONY: test
 test: $(BIN)/helm ## Run the unit tests, the Java host's too, and the suites against a real API server and in a real browser.
 	@assets=$$(hack/envtest-assets.sh); \
@@ -107,7 +107,9 @@ test: $(BIN)/helm ## Run the unit tests, the Java host's too, and the suites aga
 	echo "compiling"; \
 	go vet $$packages; \
 	echo "KUBEBUILDER_ASSETS=$$assets"; \
-	env KUBEBUILDER_ASSETS=$$assets $$browser go test -p=1 -timeout=5m $(TESTFLAGS) $$packages
+	timed=$$(grep -E '/(internal/loadtester|test/bench)$$' <<<"$$packages"); \
+	go test -p=1 -timeout=5m $(TESTFLAGS) $$timed; \
+	env KUBEBUILDER_ASSETS=$$assets $$browser go test -timeout=10m $(TESTFLAGS) $$(grep -vxF "$$timed" <<<"$$packages")
 	go -C hack/cluster test $(TESTFLAGS) ./...
 	hack/image-java.sh --build-only
 

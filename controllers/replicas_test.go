@@ -91,6 +91,6 @@ var _ = Describe("A PerfRun with two load testers", func() {
 		time.Sleep(100 * time.Millisecond)
 		sent := k.requests.Load()
 		Expect(sent).To(BeNumerically("<", expected(run)))
-		Consistently(k.requests.Load).WithContext(ctx).WithTimeout(4 * time.Second).Should(Equal(sent))
+		Consistently(k.requests.Load).WithContext(ctx).WithTimeout(2 * time.Second).Should(Equal(sent))
 	}, SpecTimeout(2*time.Minute))
 })
