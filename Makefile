@@ -72,7 +72,7 @@ manifests: $(CONTROLLER_GEN) ## Write the CustomResourceDefinition and the manag
 	$(CONTROLLER_GEN) rbac:roleName=manager-role paths=./controllers/... output:rbac:dir=$(OUT)/config/rbac
 	@# The chart has them as well.
 	@mkdir -p $(OUT)/charts/perfrun/files
-	cp $(OUT)/config/crd/bases/*.yaml $(OUT)/config/rbac/role.yaml $(OUT)/charts/perfrun/files/
+	cp $(OUT)/config/crd/bases/*.yaml $(OUT)/config/rbac/role.yaml config/prometheus/rules.yaml config/grafana/perfrun.json $(OUT)/charts/perfrun/files/
 
 .PHONY: docs
 docs: $(CRD_REF_DOCS) ## Write docs/api.md from the comments in api/.
@@ -100,7 +100,7 @@ verify: $(CONTROLLER_GEN) $(CRD_REF_DOCS) ## Fail unless generated files, go.mod
 
 # The load tester's tests and its benchmark's measure time: they come first, one package at a time. Vet has compiled everything with all cores by then.
 .PHONY: test
-test: $(BIN)/helm ## Run the unit tests, the Java host's too, and the suites against a real API server and in a real browser.
+test: $(BIN)/helm $(BIN)/promtool ## Run the unit tests, the Java host's too, and the suites against a real API server and in a real browser.
 	@assets=$$(hack/envtest-assets.sh); \
 	browser=$$(hack/browser.sh); \
 	packages=$$(go list ./... | grep -v /test/e2e); \
@@ -118,9 +118,9 @@ test-exports: ## Let Apache Otava, installed with pip, read what the plugin expo
 	@hack/test-exports.sh
 
 .PHONY: e2e
-e2e: cluster-up $(BIN)/fortio $(BIN)/redis ## Run the end-to-end suite on the local cluster, with the operator built from this checkout.
+e2e: cluster-up $(BIN)/fortio $(BIN)/redis $(BIN)/prometheus ## Run the end-to-end suite on the local cluster, with the operator built from this checkout.
 	@image=$$(hack/image-java.sh); ACTOR_HOST_JAVA_IMG=$$image hack/deploy-local.sh
-	E2E_FORTIO_IMAGE=$$(hack/image.sh fortio) E2E_REDIS_IMAGE=$$(hack/image.sh redis) \
+	E2E_FORTIO_IMAGE=$$(hack/image.sh fortio) E2E_REDIS_IMAGE=$$(hack/image.sh redis) E2E_PROMETHEUS_IMAGE=$$(hack/image.sh prometheus) \
 		E2E_LOCALCLUSTER=$(LOCALCLUSTER) KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) \
 		go tool ginkgo -v --procs=$(E2E_PROCS) --timeout=60m $(subst -ginkgo.,--,$(TESTFLAGS)) ./test/e2e
 
@@ -240,6 +240,12 @@ $(BIN)/helm: | $(LOCALCLUSTER)
 # A state store for several actor hosts of the end-to-end suite.
 $(BIN)/redis: test/e2e/redis/main.go test/e2e/redis/go.mod test/e2e/redis/go.sum
 	CGO_ENABLED=0 go -C test/e2e/redis build -trimpath -ldflags='-s -w' -o $@ .
+
+# What tests the operator's metrics, alert rules and dashboard. Without the service discoveries of clouds, which are most of it; for an image, hence static.
+PROMETHEUS := github.com/prometheus/prometheus/cmd
+$(BIN)/prometheus $(BIN)/promtool &: hack/tools/prometheus/go.mod hack/tools/prometheus/go.sum
+	@echo "building Prometheus; about 2 minutes the first time"
+	CGO_ENABLED=0 go -C hack/tools/prometheus build -tags=remove_all_sd -trimpath -ldflags='-s -w' -o $(BIN)/ $(PROMETHEUS)/prometheus $(PROMETHEUS)/promtool
 
 # Always asked for: go build knows best whether its sources changed, and says so within a second.
 .PHONY: $(LOCALCLUSTER)

@@ -23,6 +23,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/controllers"
@@ -32,6 +33,7 @@ import (
 type managerOptions struct {
 	leaderElect                 bool
 	metricsAddr, probeAddr      string
+	metricsRuns                 int
 	webhook                     webhookOptions
 	namespace, podName, image   string
 	javaHostImage               string
@@ -53,6 +55,7 @@ func managerCommand() *cobra.Command {
 	f := cmd.Flags()
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "let only one of several managers work at a time")
 	f.StringVar(&o.metricsAddr, "metrics-bind-address", ":8443", "address of the metrics endpoint (HTTPS, authenticated by the API server); 0 turns it off")
+	f.IntVar(&o.metricsRuns, "metrics-runs", 100, "of how many finished PerfRuns, and of how many PerfSchedules, the metrics have figures: those that finished last; about 70 series each")
 	f.StringVar(&o.probeAddr, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
 	f.IntVar(&o.webhook.port, "webhook-port", 9443, "port of the webhook that switches mTLS for the runs' pods; 0 turns it off")
 	f.StringVar(&o.webhook.certDir, "webhook-cert-dir", "",
@@ -84,11 +87,15 @@ func runManager(ctx context.Context, o managerOptions) error {
 	if err != nil {
 		return fmt.Errorf("finding the API server: %w", err)
 	}
+	var exporter *controllers.Exporter
+	if o.metricsAddr != "0" {
+		exporter = controllers.NewExporter(o.metricsRuns)
+	}
 	certificate := &controllers.CertificateReconciler{Namespace: o.namespace, Now: time.Now,
 		Names: []string{plan.MTLSService + "." + o.namespace + ".svc"}}
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        newScheme(),
-		Cache:                         controllers.CacheOptions(o.namespace, o.namespaces...),
+		Cache:                         controllers.CacheOptions(o.namespace, exporter, o.namespaces...),
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "perfrun-manager",
 		LeaderElectionNamespace:       o.namespace,
@@ -100,6 +107,11 @@ func runManager(ctx context.Context, o managerOptions) error {
 	})
 	if err != nil {
 		return fmt.Errorf("creating the manager: %w", err)
+	}
+	if exporter != nil {
+		if err := exporter.SetupWithManager(ctx, mgr, metrics.Registry); err != nil {
+			return err
+		}
 	}
 	if err := addReconciler(ctx, mgr, config, o); err != nil {
 		return err

@@ -48,7 +48,7 @@ func newFaultyCluster(ctx context.Context) *faultyCluster {
 	GinkgoHelper()
 	config := asOperator(config)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, Cache: CacheOptions("default"), Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: ptr.To(5 * time.Second),
+		Scheme: scheme, Cache: CacheOptions("default", nil), Metrics: metricsserver.Options{BindAddress: "0"}, GracefulShutdownTimeout: ptr.To(5 * time.Second),
 		Controller: ctrlconfig.Controller{MaxConcurrentReconciles: 2 * concurrentFaults, SkipNameValidation: ptr.To(true)},
 	})
 	Expect(err).NotTo(HaveOccurred())

@@ -41,7 +41,7 @@ func newReplica(namespace string, now func() time.Time) *replica {
 	port := freePort()
 	grantOwnNamespace(context.Background(), namespace)
 	mgr, err := ctrl.NewManager(asOperator(config), ctrl.Options{
-		Scheme: scheme, Cache: CacheOptions(namespace),
+		Scheme: scheme, Cache: CacheOptions(namespace, nil),
 		Metrics:        metricsserver.Options{BindAddress: "0"},
 		LeaderElection: true, LeaderElectionID: "test", LeaderElectionNamespace: namespace, LeaderElectionReleaseOnCancel: true,
 		RetryPeriod:             ptr.To(200 * time.Millisecond),

@@ -87,7 +87,7 @@ func startNamespaced(ctx context.Context, transport http.RoundTripper) {
 	key, err = SigningKey(ctx, direct, operatorNamespace)
 	Expect(err).NotTo(HaveOccurred())
 	mgr, err := ctrl.NewManager(c, ctrl.Options{
-		Scheme: scheme, Cache: CacheOptions(operatorNamespace, "perfrun-runs"), Metrics: metricsserver.Options{BindAddress: "0"},
+		Scheme: scheme, Cache: CacheOptions(operatorNamespace, nil, "perfrun-runs"), Metrics: metricsserver.Options{BindAddress: "0"},
 		Controller:              ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
 		GracefulShutdownTimeout: ptr.To(5 * time.Second),
 	})

@@ -122,7 +122,7 @@ var _ = Describe("Restricted Pod Security", func() {
 var _ = Describe("The operator's metrics", func() {
 	It("are for those alone whom the API server lets read them, over TLS", func(ctx SpecContext) {
 		address := fmt.Sprintf("127.0.0.1:%d", freePort())
-		mgr, err := ctrl.NewManager(asOperator(config), ctrl.Options{Scheme: scheme, Cache: CacheOptions(operatorNamespace),
+		mgr, err := ctrl.NewManager(asOperator(config), ctrl.Options{Scheme: scheme, Cache: CacheOptions(operatorNamespace, nil),
 			Metrics: MetricsOptions(address), GracefulShutdownTimeout: ptr.To(5 * time.Second)})
 		Expect(err).NotTo(HaveOccurred())
 		running, stop := context.WithCancel(context.Background())

@@ -29,8 +29,9 @@ import (
 )
 
 // CacheOptions keep only our own objects in memory: a cluster's other pods are none of our business. Namespace is the operator's own; served
-// are those whose PerfRuns it sees, all of the cluster's if there are none.
-func CacheOptions(namespace string, served ...string) cache.Options {
+// are those whose PerfRuns it sees, all of the cluster's if there are none. What runs have measured is shown to the exporter, which is nil where no
+// metrics are wanted.
+func CacheOptions(namespace string, exporter *Exporter, served ...string) cache.Options {
 	var only map[string]cache.Config
 	if len(served) > 0 {
 		only = map[string]cache.Config{}
@@ -43,7 +44,7 @@ func CacheOptions(namespace string, served ...string) cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&appsv1.Deployment{}: ours,
 			&corev1.Pod{}:        ours,
-			&v1alpha1.PerfRun{}:  {Transform: cached},
+			&v1alpha1.PerfRun{}:  {Transform: exporter.cached},
 			// Of these two one each, which is also all that the operator may read.
 			&corev1.Secret{}: {Namespaces: map[string]cache.Config{namespace: {FieldSelector: named(certificateSecret)}}},
 			&admissionv1.MutatingWebhookConfiguration{}: {Field: named(plan.MTLSConfiguration)},

@@ -100,7 +100,7 @@ var signingKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 func newManager(ctx context.Context, transport http.RoundTripper, controller bool) func() *PerfRunReconciler {
 	config := asOperator(config)
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, Cache: CacheOptions("default"),
+		Scheme: scheme, Cache: CacheOptions("default", nil),
 		Metrics:                 metricsserver.Options{BindAddress: "0"},
 		GracefulShutdownTimeout: ptr.To(5 * time.Second),
 		// Several specs run the controller, one after the other in one process.

@@ -28,17 +28,22 @@ const (
 )
 
 func TestInstallsWhatKustomizeDoes(t *testing.T) {
-	for folder, values := range map[string][]string{
+	for folders, values := range map[string][]string{
 		"config/default":      nil,
 		"config/cert-manager": {"webhook.certificates=CertManager"},
 		"config/namespaced":   {"namespaces={perfrun-runs}", "metrics.enabled=false", "webhook.enabled=false"},
+		"config/default config/prometheus config/grafana": {"monitoring.serviceMonitor=true", "monitoring.rules=true", "monitoring.dashboard=true",
+			"monitoring.reader.name=kube-prometheus-stack-prometheus", "monitoring.reader.namespace=monitoring"},
 	} {
-		t.Run(folder, func(t *testing.T) {
-			text, err := exec.Command(filepath.Join(assets(t), "kubectl"), "kustomize", filepath.Join(root, folder)).Output()
-			if err != nil {
-				t.Fatalf("kubectl kustomize %s: %s", folder, stderr(err))
+		t.Run(folders, func(t *testing.T) {
+			want := map[string]any{}
+			for _, folder := range strings.Fields(folders) {
+				text, err := exec.Command(filepath.Join(assets(t), "kubectl"), "kustomize", filepath.Join(root, folder)).Output()
+				if err != nil {
+					t.Fatalf("kubectl kustomize %s: %s", folder, stderr(err))
+				}
+				maps.Copy(want, objects(t, text))
 			}
-			want := objects(t, text)
 			// A chart's namespaces are made by whoever installs it.
 			for name := range want {
 				if strings.HasPrefix(name, "Namespace ") {
@@ -66,13 +71,15 @@ func TestValues(t *testing.T) {
 		// Words that are in what is rendered, and words that are not.
 		with, without []string
 	}{
-		"an image":              {values: []string{"image.repository=example.com/perfrun", "image.tag=v1"}, with: []string{`"example.com/perfrun:v1"`}},
-		"an image's digest":     {values: []string{"image.digest=sha256:" + strings.Repeat("a", 64)}, with: []string{"perfrun@sha256:aaa"}, without: []string{":latest"}},
-		"a secret for images":   {values: []string{"imagePullSecrets[0].name=pull"}, with: []string{"imagePullSecrets:\n      - name: pull\n"}},
-		"a Java host":           {values: []string{"actorHostJava.image=example.com/host:1"}, with: []string{"- --actor-host-java-image=example.com/host:1\n"}},
-		"two replicas":          {values: []string{"replicas=2"}, with: []string{"replicas: 2\n", "--leader-elect"}},
-		"no leader election":    {values: []string{"leaderElection.enabled=false"}, without: []string{"leader-elect"}},
-		"no metrics":            {values: []string{"metrics.enabled=false"}, with: []string{"--metrics-bind-address=0\n"}, without: []string{"8443", "metrics-reader"}},
+		"an image":            {values: []string{"image.repository=example.com/perfrun", "image.tag=v1"}, with: []string{`"example.com/perfrun:v1"`}},
+		"an image's digest":   {values: []string{"image.digest=sha256:" + strings.Repeat("a", 64)}, with: []string{"perfrun@sha256:aaa"}, without: []string{":latest"}},
+		"a secret for images": {values: []string{"imagePullSecrets[0].name=pull"}, with: []string{"imagePullSecrets:\n      - name: pull\n"}},
+		"a Java host":         {values: []string{"actorHostJava.image=example.com/host:1"}, with: []string{"- --actor-host-java-image=example.com/host:1\n"}},
+		"two replicas":        {values: []string{"replicas=2"}, with: []string{"replicas: 2\n", "--leader-elect"}},
+		"no leader election":  {values: []string{"leaderElection.enabled=false"}, without: []string{"leader-elect"}},
+		"no metrics":          {values: []string{"metrics.enabled=false"}, with: []string{"--metrics-bind-address=0\n"}, without: []string{"8443", "metrics-reader"}},
+		"a label for Prometheus": {values: []string{"monitoring.serviceMonitor=true", "monitoring.rules=true", "monitoring.labels.release=stack"},
+			with: []string{"kind: ServiceMonitor\n", "    release: stack\n", "kind: PrometheusRule\n"}, without: []string{"kube-prometheus-stack", "grafana_dashboard"}},
 		"no webhook":            {values: []string{"webhook.enabled=false"}, with: []string{"--webhook-port=0\n"}, without: []string{"MutatingWebhookConfiguration\n", "9443", "name: perfrun-webhook\n"}},
 		"no webhook, no issuer": {values: []string{"webhook.enabled=false", "webhook.certificates=CertManager"}, without: []string{"cert-manager.io/v1", "/certificate"}},
 		"two namespaces":        {values: []string{"namespaces={a,b}", "metrics.enabled=false", "webhook.enabled=false", "daprNamespace=mesh"}, with: []string{"--namespaces=a,b\n", "namespace: a\n", "namespace: b\n", "namespace: mesh\n", "--dapr-namespace=mesh\n"}, without: []string{"ClusterRoleBinding"}},
