@@ -128,7 +128,6 @@ e2e: cluster-up $(BIN)/fortio $(BIN)/redis $(BIN)/prometheus ## Run the end-to-e
 pictures: cluster-up ## Take the pictures of docs/images from real runs on the local cluster; 8 minutes.
 	@hack/deploy-local.sh
 	@browser=$$(hack/browser.sh); \
-	$(GO_BUILD) -o $(BIN)/ ./cmd/kubectl-perfrun; \
 	env KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) $$browser go run ./test/pictures
 
 .PHONY: bench

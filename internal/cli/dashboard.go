@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"runtime"
 	"time"
@@ -84,7 +86,12 @@ func serveDashboard(ctx context.Context, d *dashboard.Dashboard, port uint16, op
 		return err
 	}
 	if open {
-		if err := openBrowser(ctx, address); err != nil {
+		door, err := doorTo(address)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.Remove(door) }()
+		if err := openBrowser(ctx, door); err != nil {
 			_, _ = fmt.Fprintf(out, "No browser could be opened (%v): open the address above.\n", err)
 		}
 	}
@@ -94,14 +101,28 @@ func serveDashboard(ctx context.Context, d *dashboard.Dashboard, port uint16, op
 	return nil
 }
 
+// doorTo an address is a file that only the user can read, and that leads there: all users of a machine can see the arguments of a browser.
+func doorTo(address string) (string, error) {
+	file, err := os.CreateTemp("", "perfrun-*.html")
+	if err != nil {
+		return "", fmt.Errorf("opening the dashboard: %w", err)
+	}
+	_, err = fmt.Fprintf(file, `<!doctype html><title>perfrun</title><meta http-equiv="refresh" content="0; url=%s">`, html.EscapeString(address))
+	if err := errors.Join(err, file.Close()); err != nil {
+		_ = os.Remove(file.Name())
+		return "", fmt.Errorf("opening the dashboard: %w", err)
+	}
+	return file.Name(), nil
+}
+
 // openBrowser as each system does.
-func openBrowser(ctx context.Context, address string) error {
-	command := []string{"xdg-open", address}
+func openBrowser(ctx context.Context, path string) error {
+	command := []string{"xdg-open", path}
 	switch runtime.GOOS {
 	case "darwin":
-		command = []string{"open", address}
+		command = []string{"open", path}
 	case "windows":
-		command = []string{"rundll32", "url.dll,FileProtocolHandler", address}
+		command = []string{"rundll32", "url.dll,FileProtocolHandler", path}
 	}
 	return exec.CommandContext(ctx, command[0], command[1:]...).Start()
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/cookiejar"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -33,6 +34,17 @@ func (h *heard) String() string {
 }
 
 var _ = Describe("kubectl perfrun dashboard", func() {
+	It("hands its address to the browser in a file that others cannot read", func() {
+		const address = "http://127.0.0.1:1/?key=x"
+		path, err := doorTo(address)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(os.Remove, path)
+		about, err := os.Stat(path)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(about.Mode().Perm()).To(BeEquivalentTo(0o600))
+		Expect(os.ReadFile(path)).To(ContainSubstring(address))
+	})
+
 	It("serves the user's runs at the address that it prints, until it is ended", func(ctx SpecContext) {
 		ns := namespace(ctx)
 		recorded(ctx, ns, "succeeded.yaml")

@@ -79,8 +79,9 @@ func file(kind, content string) http.HandlerFunc {
 
 // view is what a page is made of.
 type view struct {
-	// stamp changes when the page does.
+	// stamp changes when the page does, and tick tells that it does with time alone, as ages do.
 	stamp string
+	tick  bool
 	title string
 	// missing: there is no such object.
 	missing bool
@@ -88,7 +89,7 @@ type view struct {
 	write func(context.Context, *markup.Builder) error
 }
 
-// refresh is how often a page is made anew for what changes with time alone, such as ages.
+// refresh is how often a page is made anew for what changes with time alone. A finished run's is not: its raw data would be read each time.
 const refresh = 10 * time.Second
 
 // page answers with a view, or with 304 to a script that has it already.
@@ -96,7 +97,10 @@ func (d *Dashboard) page(of func(*http.Request) view) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v := of(r)
 		hash := fnv.New64a()
-		_, _ = fmt.Fprint(hash, v.stamp, d.notes(), time.Now().Truncate(refresh).Unix())
+		_, _ = fmt.Fprint(hash, v.stamp, d.notes())
+		if v.tick {
+			_, _ = fmt.Fprint(hash, time.Now().Truncate(refresh).Unix())
+		}
 		etag := fmt.Sprintf(`"%x"`, hash.Sum64())
 		w.Header().Set("ETag", etag)
 		if r.Header.Get("If-None-Match") == etag {
@@ -139,7 +143,7 @@ func (d *Dashboard) runPage(r *http.Request) view {
 	if !ok {
 		return d.nothing(runs, "PerfRun", r)
 	}
-	return view{stamp: string(run.UID) + run.ResourceVersion, title: page.Title(run), write: func(ctx context.Context, b *markup.Builder) error {
+	return view{stamp: string(run.UID) + run.ResourceVersion, tick: !run.Status.Phase.Finished(), title: page.Title(run), write: func(ctx context.Context, b *markup.Builder) error {
 		if !run.Status.Phase.Finished() {
 			b.Add(`<div id="progress">` + progress(run, time.Now()) + "</div>")
 			return page.Run(b, run, nil, "")
@@ -176,7 +180,7 @@ func (d *Dashboard) schedulePage(r *http.Request) view {
 		}
 	}
 	stamp := fmt.Sprint(schedule.UID, schedule.ResourceVersion, results.ResourceVersion)
-	return view{stamp: stamp, title: schedule.Namespace + "/" + schedule.Name, write: func(_ context.Context, b *markup.Builder) error {
+	return view{stamp: stamp, tick: true, title: schedule.Namespace + "/" + schedule.Name, write: func(_ context.Context, b *markup.Builder) error {
 		return page.Trend(b, schedule, results, func(name string) string {
 			if _, ok := one[*v1alpha1.PerfRun](d.store, runs, schedule.Namespace, name); !ok {
 				return ""

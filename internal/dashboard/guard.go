@@ -35,7 +35,7 @@ func guard(key string, next http.Handler) http.Handler {
 			header.Set("Allow", "GET, HEAD")
 			http.Error(w, "There is nothing to be changed here.", http.StatusMethodNotAllowed)
 		case same(r.URL.Query().Get("key"), key):
-			// Lax, not Strict: the address may have been clicked in a terminal that is itself a page.
+			// Lax, not Strict: the browser may come from a file (--open), or from a terminal that is itself a page.
 			http.SetCookie(w, &http.Cookie{Name: cookie, Value: key, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 			query := r.URL.Query()
 			query.Del("key")

@@ -26,7 +26,7 @@ func (d *Dashboard) overview(r *http.Request) view {
 	namespace := r.URL.Query().Get("namespace")
 	number, _ := strconv.Atoi(r.URL.Query().Get("page"))
 	stamp := fmt.Sprint(d.store.now(), namespace, number)
-	return view{stamp: stamp, title: d.options.Cluster, write: func(_ context.Context, b *markup.Builder) error {
+	return view{stamp: stamp, tick: true, title: d.options.Cluster, write: func(_ context.Context, b *markup.Builder) error {
 		o := d.look(namespace)
 		b.Element("h1", "", "What Dapr costs on "+d.options.Cluster)
 		b.Add(`<p id="said" role="status">`)

@@ -3,6 +3,8 @@ package browser
 import (
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +29,7 @@ func eventually(t *testing.T, in *Tab, what, expression string) {
 // soon is what "live" means, on a machine that is busy.
 const soon = 10 * time.Second
 
-func shows(text string) string { return fmt.Sprintf(`document.body.innerText.includes(%q)`, text) }
+func shows(text string) string { return fmt.Sprintf(`(document.body?.innerText ?? "").includes(%q)`, text) }
 
 func origin(address string) string {
 	u, _ := url.Parse(address)
@@ -148,4 +150,17 @@ func TestFewRights(t *testing.T) {
 	must(t, in.Open(address))
 	eventually(t, in, "which right is missing", shows("You may not list and watch PerfRuns in namespace mine"))
 	look(t, address, origin(address), "light", light)
+}
+
+// TestFromAFile: --open leads the browser there by a file, and the key's cookie is sent all the same.
+func TestFromAFile(t *testing.T) {
+	c := theCluster(t)
+	door := c.namespace(t, "door")
+	c.run(t, door, "invoke", measuring(10))
+	address, _ := c.serve(t, c.server.Config, dashboard.Options{Namespace: door})
+	path := filepath.Join(t.TempDir(), "door.html")
+	must(t, os.WriteFile(path, []byte(`<!doctype html><meta http-equiv="refresh" content="0; url=`+address+`">`), 0o600))
+	in := tab(t)
+	must(t, in.Open("file://"+path))
+	eventually(t, in, "the dashboard", `location.protocol === "http:" && `+shows("invoke"))
 }

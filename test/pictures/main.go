@@ -41,7 +41,7 @@ const largest = 200 << 10
 func main() {
 	out := flag.String("out", "docs/images", "folder for the pictures")
 	plugin := flag.String("plugin", ".local/bin/kubectl-perfrun", "the plugin")
-	results := flag.Int("results", 10, "results of the schedule")
+	results := flag.Int("results", 8, "results of the schedule")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := take(ctx, *out, *plugin, *results)
