@@ -29,7 +29,9 @@ func eventually(t *testing.T, in *Tab, what, expression string) {
 // soon is what "live" means, on a machine that is busy.
 const soon = 10 * time.Second
 
-func shows(text string) string { return fmt.Sprintf(`(document.body?.innerText ?? "").includes(%q)`, text) }
+func shows(text string) string {
+	return fmt.Sprintf(`(document.body?.innerText ?? "").includes(%q)`, text)
+}
 
 func origin(address string) string {
 	u, _ := url.Parse(address)
