@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,26 @@ func nativePod(name, container string, restarts int32) *corev1.Pod {
 			InitContainers: []corev1.Container{{Name: dapr.SidecarContainer}}},
 		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: container}},
 			InitContainerStatuses: []corev1.ContainerStatus{{Name: dapr.SidecarContainer, RestartCount: restarts, LastTerminationState: ended}}},
+	}
+}
+
+// While the load runs, one load tester's latest blocks are there to be looked at; afterwards the results are.
+func TestProgressShowsTheLatestBlocks(t *testing.T) {
+	us := int64(1446)
+	at := func(state measure.State, testers int) []v1alpha1.BlockLatency {
+		p := &measure.Progress{State: state, MeasuredDone: 1, Measured: 12, LoadTime: time.Minute, Latest: []measure.BlockLatency{{Arm: measure.Dapr, Connections: 16, P50: &us}}}
+		o := stage.Observation{Run: &v1alpha1.PerfRun{}, Settings: (&v1alpha1.PerfRunSpec{}).EffectiveSettings(), Now: time.Now()}
+		for range testers {
+			o.Testers = append(o.Testers, stage.Tester{Progress: p})
+		}
+		return progress(o).Latest
+	}
+	p50 := v1alpha1.NewLatency(1446 * time.Microsecond)
+	if diff := cmp.Diff([]v1alpha1.BlockLatency{{Arm: v1alpha1.ArmDapr, Connections: 16, P50: &p50}}, at(measure.Running, 1)); diff != "" {
+		t.Errorf("(-want +got): %s", diff)
+	}
+	if done, several := at(measure.Done, 1), at(measure.Running, 2); done != nil || several != nil {
+		t.Errorf("at the end: %v; of two load testers: %v", done, several)
 	}
 }
 

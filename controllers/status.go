@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/internal/measure"
 	"perfrun.dev/perfrun/internal/results"
 	"perfrun.dev/perfrun/internal/stage"
 )
@@ -109,6 +110,9 @@ func progress(o stage.Observation) *v1alpha1.Progress {
 	out := &v1alpha1.Progress{
 		Block: int32(p.MeasuredDone), Blocks: int32(p.Measured), Activity: activity(o, p.Current),
 	}
+	if len(o.Testers) == 1 && p.State == measure.Running {
+		out.Latest = latest(p.Latest)
+	}
 	if p.LoadTime > 0 {
 		out.Percent = int32(100 * p.Elapsed / p.LoadTime)
 	}
@@ -116,6 +120,21 @@ func progress(o stage.Observation) *v1alpha1.Progress {
 	if remaining := p.LoadTime - p.Elapsed; remaining > 0 {
 		end := metav1.NewTime(o.Now.Add(remaining).Truncate(time.Second))
 		out.EstimatedCompletion = &end
+	}
+	return out
+}
+
+func latest(blocks []measure.BlockLatency) []v1alpha1.BlockLatency {
+	at := func(us *int64) *v1alpha1.Latency {
+		if us == nil {
+			return nil
+		}
+		l := v1alpha1.NewLatency(time.Duration(*us) * time.Microsecond)
+		return &l
+	}
+	var out []v1alpha1.BlockLatency
+	for _, b := range blocks {
+		out = append(out, v1alpha1.BlockLatency{Arm: v1alpha1.Arm(b.Arm), Connections: int32(b.Connections), P50: at(b.P50), P99: at(b.P99)})
 	}
 	return out
 }

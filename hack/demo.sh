@@ -20,12 +20,11 @@ step "Sample run: $sample"
 cat "$sample"
 # In the foreground: the former run's pods have the same names, and are gone when this returns.
 $kubectl delete --filename "$sample" --ignore-not-found --cascade=foreground --timeout=120s
-$kubectl apply --filename "$sample"
 
 step "Measuring"
 kubeconfig=$(.local/bin/localcluster kubeconfig)
 verdict=0
-KUBECONFIG=$kubeconfig .local/bin/kubectl-perfrun watch invoke || verdict=$?
+KUBECONFIG=$kubeconfig .local/bin/kubectl-perfrun run --filename "$sample" || verdict=$?
 
 printf '\nTotal time: %d min %d s. The cluster stays up; what to type next:\n' $((SECONDS / 60)) $((SECONDS % 60))
 cat <<TEXT

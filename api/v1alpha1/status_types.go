@@ -271,6 +271,25 @@ type Progress struct {
 	// estimatedCompletion is when the load is expected to end.
 	// +optional
 	EstimatedCompletion *metav1.Time `json:"estimatedCompletion,omitempty"`
+	// latest is each arm's latest measured block, to look at while the load runs. Absent with several load testers, before the first block and when the load has ended.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2
+	Latest []BlockLatency `json:"latest,omitempty"`
+}
+
+// BlockLatency is what one block's response times came to.
+type BlockLatency struct {
+	// arm of the block.
+	Arm Arm `json:"arm"`
+	// connections that it was measured at.
+	Connections int32 `json:"connections"`
+	// p50 is the median. A percentile with fewer than 10 samples beyond it is left out.
+	// +optional
+	P50 *Latency `json:"p50,omitempty"`
+	// p99 is the 99th percentile.
+	// +optional
+	P99 *Latency `json:"p99,omitempty"`
 }
 
 // Environment is what the figures hold for.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"perfrun.dev/perfrun/internal/measure"
+	"perfrun.dev/perfrun/internal/stats"
 )
 
 // maxWindows bounds what is kept of metrics-server's figures: a dozen pods' for a day, four a minute.
@@ -35,6 +36,8 @@ type attempt struct {
 	// current block, and when its load began.
 	current int
 	since   time.Time
+	// latest block of each arm.
+	latest  map[measure.Arm]measure.BlockLatency
 	report  *measure.Report
 	windows []measure.Window
 	known   map[windowKey]bool
@@ -48,11 +51,11 @@ type windowKey struct {
 // begin starts the attempt; it goes on until it is done or ctx ends.
 func begin(ctx context.Context, plan *measure.Plan, procRoot string) *attempt {
 	ctx, cancel := context.WithCancel(ctx)
-	a := &attempt{plan: plan, cancel: cancel, ended: make(chan struct{}), now: time.Now, state: measure.Running, known: map[windowKey]bool{}}
+	a := &attempt{plan: plan, cancel: cancel, ended: make(chan struct{}), now: time.Now, state: measure.Running, known: map[windowKey]bool{}, latest: map[measure.Arm]measure.BlockLatency{}}
 	go func() {
 		defer close(a.ended)
 		defer cancel()
-		report, err := RunPlan(ctx, plan, Environment{ProcRoot: procRoot, PathPatience: pathPatience, HostPatience: hostPatience, ExportQuiet: exportQuiet, Loading: a.loading})
+		report, err := RunPlan(ctx, plan, Environment{ProcRoot: procRoot, PathPatience: pathPatience, HostPatience: hostPatience, ExportQuiet: exportQuiet, Loading: a.loading, Measured: a.measured})
 		a.end(report, err, ctx.Err() != nil)
 	}()
 	return a
@@ -62,6 +65,25 @@ func (a *attempt) loading(block int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.current, a.since = block, a.now()
+}
+
+// measured keeps what a block came to, for those who watch. A histogram that cannot be read is found out when the report is.
+func (a *attempt) measured(b measure.BlockReport) {
+	h, err := stats.Decode(b.Response)
+	if err != nil {
+		return
+	}
+	at := func(q float64) *int64 {
+		d, ok := h.Quantile(q)
+		if !ok {
+			return nil
+		}
+		us := d.Microseconds()
+		return &us
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.latest[b.Arm] = measure.BlockLatency{Arm: b.Arm, Connections: b.Connections, P50: at(0.5), P99: at(0.99)}
 }
 
 func (a *attempt) end(report *measure.Report, err error, cancelled bool) {
@@ -97,6 +119,11 @@ func (a *attempt) progress() measure.Progress {
 	p := measure.Progress{
 		Run: a.plan.Run, Attempt: a.plan.Attempt, State: a.state, Cause: a.failure.Cause, Message: a.failure.Message,
 		Current: a.current, LoadTime: a.plan.LoadTime(),
+	}
+	for _, arm := range []measure.Arm{measure.Baseline, measure.Dapr} {
+		if latest, ok := a.latest[arm]; ok {
+			p.Latest = append(p.Latest, latest)
+		}
 	}
 	for i, b := range a.plan.Blocks {
 		if !b.Warmup {

@@ -45,6 +45,8 @@ type Environment struct {
 	ExportQuiet time.Duration
 	// Loading is called as the load of the block with this index begins, and with the number of blocks when there is none left.
 	Loading func(block int)
+	// Measured is called with what each measured block recorded.
+	Measured func(measure.BlockReport)
 }
 
 // RunPlan makes the measurement that a valid plan describes, block after block, and returns what was recorded. An error is a *Failure
@@ -52,6 +54,9 @@ type Environment struct {
 func RunPlan(ctx context.Context, plan *measure.Plan, env Environment) (*measure.Report, error) {
 	if env.Loading == nil {
 		env.Loading = func(int) {}
+	}
+	if env.Measured == nil {
+		env.Measured = func(measure.BlockReport) {}
 	}
 	plan = anchored(plan, time.Now())
 	seen, err := observe(ctx, plan)
@@ -191,6 +196,7 @@ func (r *run) measured(ctx context.Context, i int, b measure.Block, conns []*con
 	report.Steal = steal(nodesBefore, r.counters.nodes())
 	r.count(tracesBefore, r.traces(ctx, b))
 	r.report.Blocks = append(r.report.Blocks, report)
+	r.env.Measured(report)
 	return nil
 }
 

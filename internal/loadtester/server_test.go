@@ -108,6 +108,10 @@ func TestAttemptFromPostToReport(t *testing.T) {
 	if p.State != measure.Done || p.Current != 1 || p.MeasuredDone != 1 || p.Elapsed != time.Second {
 		t.Errorf("at the end: %+v", p)
 	}
+	// Ten requests are beyond the median of 100, and not beyond p99.
+	if len(p.Latest) != 1 || p.Latest[0].Connections != 4 || p.Latest[0].P50 == nil || *p.Latest[0].P50 <= 0 || p.Latest[0].P99 != nil {
+		t.Errorf("the latest block: %+v", p.Latest)
+	}
 	if p, err := s.client.Start(ctx, plan); err != nil || p.State != measure.Done {
 		t.Errorf("posted again: %+v, %v", p, err)
 	}

@@ -53,6 +53,17 @@ type Progress struct {
 	// Elapsed is the part of LoadTime that has passed.
 	Elapsed  time.Duration `json:"elapsed"`
 	LoadTime time.Duration `json:"loadTime"`
+	// Latest is each arm's latest measured block, in the order of the arms: something to look at meanwhile.
+	Latest []BlockLatency `json:"latest,omitempty"`
+}
+
+// BlockLatency is what one block's response times came to.
+type BlockLatency struct {
+	Arm         Arm `json:"arm"`
+	Connections int `json:"connections"`
+	// P50 and P99 in microseconds; nil with fewer than 10 samples beyond.
+	P50 *int64 `json:"p50,omitempty"`
+	P99 *int64 `json:"p99,omitempty"`
 }
 
 // Report is all that an attempt has recorded: what one load tester says of its plan, or what internal/merge has made of several.

@@ -48,7 +48,21 @@ func (p *Progress) Show(now time.Time, run *v1alpha1.PerfRun) {
 	if end := progress.EstimatedCompletion; end != nil && end.After(now) {
 		text += fmt.Sprintf(", about %s to go", end.Sub(now).Round(time.Second))
 	}
-	p.Say(now, text)
+	p.Say(now, text+latest(progress.Latest))
+}
+
+// latest is what the blocks came to that were measured last.
+func latest(blocks []v1alpha1.BlockLatency) string {
+	var out string
+	for _, b := range blocks {
+		if b.P50 != nil {
+			out += fmt.Sprintf("; %s p50 %s", b.Arm, b.P50)
+			if b.P99 != nil {
+				out += fmt.Sprintf(", p99 %s", b.P99)
+			}
+		}
+	}
+	return out
 }
 
 // Say writes a line if it says something new, or if the last one is a while ago.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -12,8 +13,8 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 )
@@ -56,22 +57,21 @@ func sampleRun() {
 // measureSample follows the sample to its verdict: 140 s of load, and what comes before and after.
 func measureSample(ctx context.Context) *v1alpha1.PerfRun {
 	GinkgoHelper()
-	run := applySample(ctx, cluster.newNamespace(ctx))
+	namespace := cluster.newNamespace(ctx)
+	var printed bytes.Buffer
+	follower := pluginCommand(ctx, "run", "--filename", sampleFile, "--namespace", namespace)
+	follower.Stdout = &printed
+	Expect(follower.Start()).To(Succeed())
+	run := &v1alpha1.PerfRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "invoke"}}
+	Eventually(func() error { return cluster.Get(ctx, client.ObjectKeyFromObject(run), run) }, 10*time.Second, 200*time.Millisecond).Should(Succeed())
 	cluster.awaitPhase(ctx, run, v1alpha1.PhaseMeasuring, preparing)
 	cluster.awaitMeasured(ctx, run, 4*time.Minute)
+	// What it returns is the exit code, which is looked at.
+	_ = follower.Wait()
+	AddReportEntry("kubectl perfrun run", "\n"+printed.String())
+	Expect(follower.ProcessState.ExitCode()).To(Equal(map[v1alpha1.Phase]int{v1alpha1.PhaseSucceeded: 0, v1alpha1.PhaseInconclusive: 3}[run.Status.Phase]))
+	Expect(printed.String()).To(And(HavePrefix("perfrun.perfrun.dev/invoke created\n"), MatchRegexp(`\d+%  Dapr, 16 connections, pair \d of 6, about .* to go; Baseline p50 \d`)))
 	return run
-}
-
-// applySample creates the sample exactly as it is written, in a namespace of its own.
-func applySample(ctx context.Context, namespace string) *v1alpha1.PerfRun {
-	GinkgoHelper()
-	text, err := os.ReadFile(sampleFile)
-	Expect(err).NotTo(HaveOccurred())
-	sample := &unstructured.Unstructured{}
-	Expect(yaml.Unmarshal(text, &sample.Object)).To(Succeed())
-	sample.SetNamespace(namespace)
-	Expect(cluster.Create(ctx, sample)).To(Succeed())
-	return &v1alpha1.PerfRun{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: sample.GetName()}}
 }
 
 // printedReport is what `kubectl perfrun report` prints.
@@ -83,13 +83,18 @@ func printedReport(ctx context.Context, run *v1alpha1.PerfRun) string {
 // plugin runs `kubectl perfrun`, as `make build` has built it.
 func plugin(ctx context.Context, args ...string) string {
 	GinkgoHelper()
+	printed, err := pluginCommand(ctx, args...).Output()
+	Expect(err).NotTo(HaveOccurred(), "running kubectl perfrun %s", args[0])
+	return string(printed)
+}
+
+func pluginCommand(ctx context.Context, args ...string) *exec.Cmd {
+	GinkgoHelper()
 	bin, err := filepath.Abs(checkout + "/.local/bin")
 	Expect(err).NotTo(HaveOccurred())
 	command := exec.CommandContext(ctx, checkout+"/hack/kubectl.sh", append([]string{"perfrun"}, args...)...)
 	command.Env, command.Stderr = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH")), GinkgoWriter
-	printed, err := command.Output()
-	Expect(err).NotTo(HaveOccurred(), "running kubectl perfrun %s", args[0])
-	return string(printed)
+	return command
 }
 
 // expectRawData asks for the raw data after clean-up: they are whole, and say what the status says.
