@@ -164,6 +164,10 @@ install-plugin: ## Build `kubectl perfrun` and its completion into INSTALL_DIR, 
 	$(GO_BUILD) -o $(INSTALL_DIR)/ ./cmd/kubectl-perfrun
 	install -m 755 cmd/kubectl-perfrun/kubectl_complete-perfrun $(INSTALL_DIR)/
 
+.PHONY: krew
+krew: ## Build the plugin's archives for krew and its manifest into .local/krew, and have krew's validator install them.
+	@hack/krew.sh
+
 .PHONY: image
 image: build $(LOCALCLUSTER) ## Build the image without a container engine and load it into the local cluster.
 	@hack/image.sh perfrun
