@@ -27,6 +27,8 @@ TESTFLAGS ?=
 E2E_PROCS ?= 3
 # More arguments for the benchmark, such as BENCHFLAGS='-full -duration=1m'.
 BENCHFLAGS ?=
+# More arguments for the pictures: PICTURESFLAGS=-trend=perfrun-trend/short takes that of the schedule which `make trend` left behind.
+PICTURESFLAGS ?=
 # More arguments for the reproduction, such as REPRODUCEFLAGS='-only=actors,controlplane'.
 REPRODUCEFLAGS ?=
 # More arguments for the trend, such as TRENDFLAGS='-delay=500us'.
@@ -128,7 +130,7 @@ e2e: cluster-up $(BIN)/fortio $(BIN)/redis $(BIN)/prometheus ## Run the end-to-e
 pictures: cluster-up ## Take the pictures of docs/images from real runs on the local cluster; 8 minutes.
 	@hack/deploy-local.sh
 	@browser=$$(hack/browser.sh); \
-	env KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) $$browser go run ./test/pictures
+	env KUBECONFIG=$$($(LOCALCLUSTER) kubeconfig) $$browser go run ./test/pictures $(PICTURESFLAGS)
 
 .PHONY: bench
 bench: $(BIN)/fortio ## Check the load tester's figures and its cost against the truth and stock Fortio; 8 quiet minutes.

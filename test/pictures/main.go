@@ -41,10 +41,10 @@ const largest = 200 << 10
 func main() {
 	out := flag.String("out", "docs/images", "folder for the pictures")
 	plugin := flag.String("plugin", ".local/bin/kubectl-perfrun", "the plugin")
-	results := flag.Int("results", 8, "results of the schedule")
+	trend := flag.String("trend", "", "NAMESPACE/NAME of a PerfSchedule to take the trend's picture of, such as the one that `make trend` leaves behind; empty: one is made, of runs of today, with nothing to report")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := take(ctx, *out, *plugin, *results)
+	err := take(ctx, *out, *plugin, *trend)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pictures:", err)
@@ -52,7 +52,7 @@ func main() {
 	}
 }
 
-func take(ctx context.Context, out, plugin string, results int) error {
+func take(ctx context.Context, out, plugin, trend string) error {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(corev1.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
@@ -77,7 +77,7 @@ func take(ctx context.Context, out, plugin string, results int) error {
 		return err
 	}
 	s := &scene{ctx: ctx, client: c, out: out}
-	return s.play(address, results)
+	return s.play(address, trend)
 }
 
 // dashboard starts the plugin's, and returns its address. It ends with the context.
@@ -105,7 +105,7 @@ type scene struct {
 	tab    *browser.Tab
 }
 
-func (s *scene) play(address string, results int) error {
+func (s *scene) play(address, trend string) error {
 	b, stop, err := browser.Start()
 	if err != nil {
 		return err
@@ -118,10 +118,13 @@ func (s *scene) play(address string, results int) error {
 	if err := s.tab.Open(address); err != nil {
 		return fmt.Errorf("opening the dashboard: %w", err)
 	}
-	if err := s.schedule("nightly", results); err != nil {
-		return err
+	if trend == "" {
+		trend = namespace + "/nightly"
+		if err := s.schedule("nightly"); err != nil {
+			return err
+		}
 	}
-	if err := s.picture("trend", origin+"/schedules/"+namespace+"/nightly", 1100, `document.querySelectorAll("figure").length > 0`); err != nil {
+	if err := s.picture("trend", origin+"/schedules/"+trend, 1100, `document.querySelectorAll("figure").length > 0`); err != nil {
 		return err
 	}
 	if err := s.run("checkout", 20*time.Second); err != nil {
@@ -138,7 +141,7 @@ func (s *scene) play(address string, results int) error {
 			return err
 		}
 	}
-	return s.picture("dashboard", origin+"/?namespace="+namespace, 760, `document.querySelector("progress")?.value > 40`)
+	return s.picture("dashboard", origin+"/?namespace="+namespace, 1000, `document.querySelector("progress")?.value > 40`)
 }
 
 // spec of all runs: small enough for a laptop's cluster, with intervals.
@@ -165,10 +168,13 @@ func (s *scene) verdict(name string) error {
 	})
 }
 
-// schedule that has so many results, one triggered after the other.
-func (s *scene) schedule(name string, results int) error {
+// results that a schedule of our own gets: enough for it to compare.
+const results = 12
+
+// schedule that has results, one triggered after the other.
+func (s *scene) schedule(name string) error {
 	schedule := &v1alpha1.PerfSchedule{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec: v1alpha1.PerfScheduleSpec{Schedule: "0 3 * * *", RunTemplate: v1alpha1.RunTemplate{Spec: spec(6 * time.Second)}}}
+		Spec: v1alpha1.PerfScheduleSpec{Schedule: "0 3 * * *", Detection: &v1alpha1.Detection{IgnoreNodes: new(true)}, RunTemplate: v1alpha1.RunTemplate{Spec: spec(6 * time.Second)}}}
 	if err := s.client.Create(s.ctx, schedule); err != nil {
 		return fmt.Errorf("creating schedule %s: %w", name, err)
 	}
