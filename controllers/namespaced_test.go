@@ -102,14 +102,7 @@ func startNamespaced(ctx context.Context, transport http.RoundTripper) {
 	Expect(r.SetupWithManager(ctx, mgr)).To(Succeed())
 	schedules := &PerfScheduleReconciler{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Recorder: mgr.GetEventRecorder("perfrun"), Now: time.Now}
 	Expect(schedules.SetupWithManager(ctx, mgr)).To(Succeed())
-	running, stop := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer GinkgoRecover()
-		defer close(done)
-		Expect(mgr.Start(running)).To(Succeed())
-	}()
-	DeferCleanup(func() { stop(); <-done })
+	start(ctx, mgr)
 }
 
 var _ = Describe("An operator without a right on the whole cluster", Serial, func() {

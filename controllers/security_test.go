@@ -125,14 +125,7 @@ var _ = Describe("The operator's metrics", func() {
 		mgr, err := ctrl.NewManager(asOperator(config), ctrl.Options{Scheme: scheme, Cache: CacheOptions(operatorNamespace, nil),
 			Metrics: MetricsOptions(address), GracefulShutdownTimeout: ptr.To(5 * time.Second)})
 		Expect(err).NotTo(HaveOccurred())
-		running, stop := context.WithCancel(context.Background())
-		done := make(chan struct{})
-		go func() {
-			defer GinkgoRecover()
-			defer close(done)
-			Expect(mgr.Start(running)).To(Succeed())
-		}()
-		DeferCleanup(func() { stop(); <-done })
+		start(ctx, mgr)
 
 		namespace := newNamespace(ctx)
 		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "scraper"}}
