@@ -2,8 +2,6 @@ package v1alpha1_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -30,17 +28,7 @@ func perfSchedule(spec string) *unstructured.Unstructured {
 
 var _ = Describe("A PerfSchedule", func() {
 	It("is accepted as each sample has it", func(ctx context.Context) {
-		samples, err := filepath.Glob(filepath.Join(configDir, "samples", "perfschedule_*.yaml"))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(samples).NotTo(BeEmpty())
-		for _, path := range samples {
-			text, err := os.ReadFile(path)
-			Expect(err).NotTo(HaveOccurred())
-			sample := &unstructured.Unstructured{}
-			Expect(yaml.Unmarshal(text, sample)).To(Succeed())
-			sample.SetNamespace("default")
-			Expect(strict.Create(ctx, sample)).To(Succeed(), path)
-		}
+		expectSamplesAccepted(ctx, "perfschedule_*.yaml")
 	})
 
 	DescribeTable("is accepted with",

@@ -42,21 +42,27 @@ func refused(err error, sentences ...string) {
 	Expect(err.Error()).NotTo(ContainSubstring("no such"))
 }
 
+// expectSamplesAccepted creates every sample whose file has such a name.
+func expectSamplesAccepted(ctx context.Context, files string) {
+	GinkgoHelper()
+	samples, err := filepath.Glob(filepath.Join(configDir, "samples", files))
+	Expect(err).NotTo(HaveOccurred())
+	Expect(samples).NotTo(BeEmpty())
+	for _, path := range samples {
+		text, err := os.ReadFile(path)
+		Expect(err).NotTo(HaveOccurred())
+		sample := &unstructured.Unstructured{}
+		Expect(yaml.Unmarshal(text, sample)).To(Succeed())
+		sample.SetNamespace("default")
+		Expect(strict.Create(ctx, sample)).To(Succeed(), path)
+	}
+}
+
 const mayNotChange = "cannot be changed once the PerfRun exists; create another PerfRun"
 
 var _ = Describe("A PerfRun", func() {
 	It("is accepted as each sample has it", func(ctx context.Context) {
-		samples, err := filepath.Glob(filepath.Join(configDir, "samples", "perfrun_*.yaml"))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(samples).NotTo(BeEmpty())
-		for _, path := range samples {
-			text, err := os.ReadFile(path)
-			Expect(err).NotTo(HaveOccurred())
-			sample := &unstructured.Unstructured{}
-			Expect(yaml.Unmarshal(text, sample)).To(Succeed())
-			sample.SetNamespace("default")
-			Expect(strict.Create(ctx, sample)).To(Succeed(), path)
-		}
+		expectSamplesAccepted(ctx, "perfrun_*.yaml")
 	})
 
 	DescribeTable("is accepted with",
