@@ -1,15 +1,14 @@
 package compare
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
 	"perfrun.dev/perfrun/internal/results"
+	"perfrun.dev/perfrun/test/fixture"
 )
 
 func samples(connections int32, metric string, values ...float64) results.Samples {
@@ -58,14 +57,7 @@ func TestDifferencesOfWhatBothHave(t *testing.T) {
 }
 
 func TestObstacles(t *testing.T) {
-	text, err := os.ReadFile("../../config/argocd/perfrun.dev/PerfRun/testdata/succeeded.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := &v1alpha1.PerfRun{}
-	if err := yaml.Unmarshal(text, run); err != nil {
-		t.Fatal(err)
-	}
+	run := fixture.Run(t, "succeeded.yaml")
 	for name, tc := range map[string]struct {
 		change func(*v1alpha1.PerfRun)
 		want   string

@@ -18,26 +18,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/test/fixture"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
-
-// realRun is one that was measured on the local cluster.
-func realRun(t *testing.T, file string) *v1alpha1.PerfRun {
-	t.Helper()
-	text, err := os.ReadFile("../../config/argocd/perfrun.dev/PerfRun/testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := &v1alpha1.PerfRun{}
-	if err := yaml.UnmarshalStrict(text, run); err != nil {
-		t.Fatal(err)
-	}
-	return run
-}
 
 func written(t *testing.T, write func(io.Writer) error) string {
 	t.Helper()
@@ -66,7 +52,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 func TestTrackersOfARealRun(t *testing.T) {
-	run := realRun(t, "succeeded.yaml")
+	run := fixture.Run(t, "succeeded.yaml")
 	// It had two pairs, which give no interval.
 	low, high := v1alpha1.NewLatency(15*time.Millisecond), v1alpha1.NewLatency(22500*time.Microsecond)
 	run.Status.Results[0].Added.P90.Low, run.Status.Results[0].Added.P90.High = &low, &high
@@ -154,7 +140,7 @@ func TestTrackersRefuseWhatTheyCannotTellApart(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := OfRun("x", realRun(t, "measuring.yaml")); err == nil || !strings.Contains(err.Error(), "its phase is Measuring") {
+	if _, err := OfRun("x", fixture.Run(t, "measuring.yaml")); err == nil || !strings.Contains(err.Error(), "its phase is Measuring") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -176,7 +162,7 @@ var smpFields = map[string]map[string]reflect.Kind{
 }
 
 func TestServiceMeshPerformance(t *testing.T) {
-	text := written(t, func(w io.Writer) error { return ServiceMeshPerformance(w, realRun(t, "succeeded.yaml")) })
+	text := written(t, func(w io.Writer) error { return ServiceMeshPerformance(w, fixture.Run(t, "succeeded.yaml")) })
 	golden(t, "smp.json", text)
 	var document map[string][]map[string]any
 	strict(t, text, &document)
@@ -188,7 +174,7 @@ func TestServiceMeshPerformance(t *testing.T) {
 	if got := len(document["performance_test_results"]); got != 2 {
 		t.Errorf("%d results, want one for each arm", got)
 	}
-	if err := ServiceMeshPerformance(io.Discard, realRun(t, "error.yaml")); err == nil || !strings.Contains(err.Error(), "its phase is Error") {
+	if err := ServiceMeshPerformance(io.Discard, fixture.Run(t, "error.yaml")); err == nil || !strings.Contains(err.Error(), "its phase is Error") {
 		t.Errorf("got %v", err)
 	}
 }

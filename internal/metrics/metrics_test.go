@@ -14,24 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
 	"perfrun.dev/perfrun/api/v1alpha1"
+	"perfrun.dev/perfrun/test/fixture"
 )
 
 // measured is a run as a cluster has it.
-func measured(t testing.TB) *v1alpha1.PerfRun {
-	t.Helper()
-	text, err := os.ReadFile("../../config/argocd/perfrun.dev/PerfRun/testdata/succeeded.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	run := &v1alpha1.PerfRun{}
-	if err := yaml.UnmarshalStrict(text, run); err != nil {
-		t.Fatal(err)
-	}
-	return run
-}
+func measured(t testing.TB) *v1alpha1.PerfRun { return fixture.Run(t, "succeeded.yaml") }
 
 func resultOf(run *v1alpha1.PerfRun) *Result {
 	of, _ := ObjectOf(run)
